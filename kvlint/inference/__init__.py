@@ -1,0 +1,1 @@
+"""Which pool classes can this expression hold?"""

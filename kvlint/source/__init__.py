@@ -1,0 +1,1 @@
+"""Files, their text and comments, and the index of the project's symbols."""

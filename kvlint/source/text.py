@@ -1,0 +1,122 @@
+"""The text of one file, and the way from a tree's positions back to its bytes."""
+
+from __future__ import annotations
+
+import codecs
+import io
+import re
+import tokenize
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from kvlint.findings import FileError, Span
+
+MAX_BYTES = 10 * 1024 * 1024
+_NEWLINE = re.compile(r"\r\n|\n|\r")
+
+
+class SourceError(Exception):
+    """A file that cannot be read as text. Carries the FileError to report."""
+
+    def __init__(self, error: FileError) -> None:
+        super().__init__(error.message)
+        self.error = error
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """A file as read: `data` is its bytes, `text` the same decoded, the byte order mark left out,
+    every line end as it stands in the file."""
+
+    path: Path
+    data: bytes
+    text: str
+    encoding: str
+    has_bom: bool = False
+
+    @cached_property
+    def line_starts(self) -> list[int]:
+        """Character offset at which each line starts; CR, LF and CRLF end a line, as for Python's
+        parser (a form feed does not)."""
+        return [0, *(match.end() for match in _NEWLINE.finditer(self.text))]
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The lines without their ends."""
+        starts = [*self.line_starts, len(self.text)]
+        return [self.text[a:b].rstrip("\r\n") for a, b in zip(starts, starts[1:], strict=False)]
+
+    def line(self, number: int) -> str:
+        return self.lines[number - 1] if 0 < number <= len(self.lines) else ""
+
+    def offset(self, line: int, utf8_column: int) -> int:
+        """Character offset in `text` of the position that `ast` gives (line from 1, column in
+        UTF-8 bytes from 0)."""
+        start = self.line_starts[line - 1]
+        text = self.line(line)
+        if text.isascii():
+            return start + utf8_column
+        return start + len(text.encode("utf-8")[:utf8_column].decode("utf-8", "ignore"))
+
+    def byte_offset(self, character_offset: int) -> int:
+        """Offset in `data` of a character offset in `text`."""
+        prefix = self.text[:character_offset]
+        size = len(prefix) if prefix.isascii() and _is_ascii_superset(self.encoding) else len(
+            self.encode(prefix)
+        )
+        return size + (len(codecs.BOM_UTF8) if self.has_bom else 0)
+
+    def encode(self, text: str) -> bytes:
+        """`text` in the file's encoding. Raises UnicodeEncodeError."""
+        return text.encode(self.encoding)
+
+    def span(self, line: int, utf8_column: int, end_line: int, end_utf8_column: int) -> Span:
+        """Span of the positions that `ast` gives."""
+        return Span(
+            line,
+            self.offset(line, utf8_column) - self.line_starts[line - 1] + 1,
+            end_line,
+            self.offset(end_line, end_utf8_column) - self.line_starts[end_line - 1] + 1,
+        )
+
+
+def _is_ascii_superset(encoding: str) -> bool:
+    return encoding in ("utf-8", "ascii", "iso-8859-1", "iso8859-1", "latin-1", "cp1252")
+
+
+def read_source(path: Path) -> SourceFile:
+    """Read a Python file. Raises SourceError with a message for people."""
+    try:
+        with path.open("rb") as handle:
+            data = handle.read(MAX_BYTES + 1)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise SourceError(FileError(path, f"cannot be read: {reason}")) from error
+    if len(data) > MAX_BYTES:
+        raise SourceError(FileError(path, "is larger than 10 MB, which kvlint does not check"))
+    return decode_source(path, data)
+
+
+def decode_source(path: Path, data: bytes) -> SourceFile:
+    """Decode the bytes of a Python file by its byte order mark and PEP 263 comment.
+
+    Raises SourceError for NUL bytes, unknown encodings and undecodable bytes.
+    """
+    if b"\0" in data:
+        line = data[: data.index(b"\0")].count(b"\n") + 1
+        raise SourceError(FileError(path, "holds a NUL byte: no Python source", line))
+    has_bom = data.startswith(codecs.BOM_UTF8)
+    body = data[len(codecs.BOM_UTF8) :] if has_bom else data
+    try:
+        declared, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+        encoding = "utf-8" if declared == "utf-8-sig" else codecs.lookup(declared).name
+    except (SyntaxError, LookupError) as error:
+        raise SourceError(FileError(path, f"its encoding is not understood: {error}", 1)) from error
+    try:
+        text = body.decode(encoding)
+    except UnicodeDecodeError as error:
+        line = body[: error.start].count(b"\n") + 1
+        message = f"is not valid {encoding}: byte 0x{body[error.start]:02x}, {error.reason}"
+        raise SourceError(FileError(path, message, line)) from error
+    return SourceFile(path, data, text, encoding, has_bom)
