@@ -94,8 +94,10 @@ def load_rules(places: Iterable[Path]) -> tuple[Rule, ...]:
     for place in places:
         if not place.exists():
             raise RuleError(f"{place}: no such rule file or folder")
-        files = sorted(place.glob("KV*.md")) if place == rules_folder() else (
-            sorted(place.glob("*.md")) if place.is_dir() else [place]
+        files = (
+            sorted(place.glob("KV*.md"))
+            if place == rules_folder()
+            else (sorted(place.glob("*.md")) if place.is_dir() else [place])
         )
         for path in files:
             rule = parse_rule(path, _read(path))

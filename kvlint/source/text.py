@@ -62,8 +62,10 @@ class SourceFile:
     def byte_offset(self, character_offset: int) -> int:
         """Offset in `data` of a character offset in `text`."""
         prefix = self.text[:character_offset]
-        size = len(prefix) if prefix.isascii() and _is_ascii_superset(self.encoding) else len(
-            self.encode(prefix)
+        size = (
+            len(prefix)
+            if prefix.isascii() and _is_ascii_superset(self.encoding)
+            else len(self.encode(prefix))
         )
         return size + (len(codecs.BOM_UTF8) if self.has_bom else 0)
 

@@ -1,0 +1,280 @@
+"""The project's modules, found by dotted name and parsed when first needed.
+
+Nothing here is imported or run: a module is its text and its syntax tree.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kvlint.findings import FileError
+from kvlint.source.text import SourceError, SourceFile, decode_source, read_source
+
+MAX_DEPTH_ERROR = "is nested too deeply to be checked"
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """A name bound by an import: `module` itself (`name` is None), or `name` of `module`."""
+
+    module: str
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Assigned:
+    """A name bound by an assignment; `value` is None for a bare annotation.
+
+    `position` is the index of the name in an unpacked tuple, None where it takes the whole value.
+    `scope` is the function that assigns it under a `global` statement.
+    """
+
+    value: ast.expr | None
+    annotation: ast.expr | None = None
+    position: int | None = None
+    scope: ast.FunctionDef | ast.AsyncFunctionDef | None = None
+
+
+Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+Binding = Imported | Assigned | Definition
+
+
+@dataclass(eq=False)
+class Module:
+    """One parsed file. `bindings` are the names its top level binds, in source order."""
+
+    name: str
+    source: SourceFile
+    tree: ast.Module
+    is_package: bool
+    bindings: dict[str, list[Binding]] = field(default_factory=dict)
+    star_imports: list[str] = field(default_factory=list)
+
+    @property
+    def path(self) -> Path:
+        return self.source.path
+
+    @property
+    def package(self) -> str:
+        return self.name if self.is_package else self.name.rpartition(".")[0]
+
+
+class ParseError(Exception):
+    """A file whose text cannot be parsed. Carries the FileError to report."""
+
+    def __init__(self, error: FileError) -> None:
+        super().__init__(error.message)
+        self.error = error
+
+
+def parse(source: SourceFile) -> ast.Module:
+    """Parse a file. Raises ParseError with line and column."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SyntaxWarning)
+            warnings.simplefilter("ignore", DeprecationWarning)
+            return ast.parse(source.text, filename=str(source.path))
+    except SyntaxError as error:
+        line, column = error.lineno, error.offset
+        raise ParseError(FileError(source.path, f"{error.msg}", line, column)) from error
+    except (RecursionError, MemoryError) as error:
+        raise ParseError(FileError(source.path, MAX_DEPTH_ERROR)) from error
+    except ValueError as error:
+        raise ParseError(FileError(source.path, str(error))) from error
+
+
+class Project:
+    """Modules by dotted name, looked for under `roots`.
+
+    `texts` replaces what is on disk. Files consulted are remembered in `consulted`, since a result
+    about one file rests on the text of those too.
+    """
+
+    def __init__(self, roots: Sequence[Path], texts: Mapping[Path, bytes] | None = None) -> None:
+        self.roots = tuple(dict.fromkeys(roots))
+        self.texts = dict(texts or {})
+        self.consulted: set[Path] = set()
+        self._by_name: dict[str, Module | None] = {}
+        self._by_path: dict[Path, Module] = {}
+        self._folders: dict[Path, frozenset[str]] = {}
+
+    def module(self, name: str) -> Module | None:
+        """The module of that dotted name, None where no root has it or it does not parse."""
+        if name not in self._by_name:
+            self._by_name[name] = None
+            path = self._find(name)
+            if path is not None:
+                try:
+                    self._by_name[name] = self.module_at(path, name)
+                except (SourceError, ParseError):
+                    pass
+        found = self._by_name[name]
+        if found is not None:
+            self.consulted.add(found.path)
+        return found
+
+    def module_at(self, path: Path, name: str | None = None) -> Module:
+        """Parse the file at `path`. Raises SourceError, ParseError."""
+        known = self._by_path.get(path)
+        if known is not None:
+            return known
+        text = self.texts.get(path)
+        source = read_source(path) if text is None else decode_source(path, text)
+        return self.add(source, parse(source), name)
+
+    def add(self, source: SourceFile, tree: ast.Module, name: str | None = None) -> Module:
+        is_package = source.path.name == "__init__.py"
+        name = name or module_name(source.path, self.roots)
+        module = Module(name, source, tree, is_package)
+        collect_bindings(module)
+        self._by_path[source.path] = module
+        self._by_name[name] = module
+        return module
+
+    def _find(self, name: str) -> Path | None:
+        parts = name.split(".")
+        for root in self.roots:
+            folder = root.joinpath(*parts[:-1])
+            entries = self._entries(folder)
+            if f"{parts[-1]}.py" in entries:
+                return folder / f"{parts[-1]}.py"
+            if parts[-1] in entries and "__init__.py" in self._entries(folder / parts[-1]):
+                return folder / parts[-1] / "__init__.py"
+        return None
+
+    def _entries(self, folder: Path) -> frozenset[str]:
+        if folder not in self._folders:
+            try:
+                self._folders[folder] = frozenset(entry.name for entry in folder.iterdir())
+            except OSError:
+                self._folders[folder] = frozenset()
+        return self._folders[folder]
+
+
+def digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def import_root(path: Path) -> Path:
+    """The folder from which a file is imported: above the topmost package that holds it. SGLang
+    has packages without `__init__.py`, so a folder named `sglang` with `srt` in it ends the way."""
+    for parent in path.parents:
+        if parent.name == "sglang" and (parent / "srt").is_dir():
+            return parent.parent
+    folder = path.parent
+    while (folder / "__init__.py").is_file() and folder.parent != folder:
+        folder = folder.parent
+    return folder
+
+
+def module_name(path: Path, roots: Iterable[Path] = ()) -> str:
+    """Dotted name of the file at `path`, from the first of its import root and `roots`."""
+    for root in (import_root(path), *roots):
+        try:
+            relative = path.relative_to(root)
+        except ValueError:
+            continue
+        parts = list(relative.with_suffix("").parts)
+        if parts[-1] == "__init__" and len(parts) > 1:
+            parts.pop()
+        return ".".join(parts)
+    return path.stem
+
+
+def collect_bindings(module: Module) -> None:
+    """Fill `bindings` and `star_imports` from the top level, blocks included."""
+    for statement in _top_level(module.tree.body):
+        for name, binding in bindings_of(statement, module):
+            module.bindings.setdefault(name, []).append(binding)
+        if isinstance(statement, ast.ImportFrom) and statement.names[0].name == "*":
+            module.star_imports.append(absolute_module(module, statement))
+    if "global " in module.source.text:
+        _collect_globals(module)
+
+
+def _top_level(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    for statement in body:
+        yield statement
+        for block in _blocks(statement):
+            yield from _top_level(block)
+
+
+def _blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
+    if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return
+    for name in ("body", "orelse", "finalbody"):
+        block = getattr(statement, name, None)
+        if isinstance(block, list):
+            yield block
+    for handler in getattr(statement, "handlers", ()):
+        yield handler.body
+    for case in getattr(statement, "cases", ()):
+        yield case.body
+
+
+def bindings_of(statement: ast.stmt, module: Module) -> Iterator[tuple[str, Binding]]:
+    """The names that one statement binds, nested blocks excluded."""
+    if isinstance(statement, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+        yield statement.name, statement
+    elif isinstance(statement, ast.Import):
+        for alias in statement.names:
+            if alias.asname:
+                yield alias.asname, Imported(alias.name)
+            else:
+                top = alias.name.partition(".")[0]
+                yield top, Imported(top)
+    elif isinstance(statement, ast.ImportFrom):
+        source = absolute_module(module, statement)
+        for alias in statement.names:
+            if alias.name != "*":
+                yield alias.asname or alias.name, Imported(source, alias.name)
+    elif isinstance(statement, ast.Assign):
+        for target in statement.targets:
+            yield from _targets(target, statement.value)
+    elif isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+        yield statement.target.id, Assigned(statement.value, statement.annotation)
+    elif hasattr(ast, "TypeAlias") and isinstance(statement, ast.TypeAlias):
+        yield statement.name.id, Assigned(statement.value)
+
+
+def _targets(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, Binding]]:
+    if isinstance(target, ast.Name):
+        yield target.id, Assigned(value)
+    elif isinstance(target, (ast.Tuple, ast.List)):
+        for position, element in enumerate(target.elts):
+            if isinstance(element, ast.Name):
+                yield element.id, Assigned(value, position=position)
+
+
+def absolute_module(module: Module, statement: ast.ImportFrom) -> str:
+    """The module that an import names, relative ones resolved against the importing package."""
+    name = statement.module or ""
+    if not statement.level:
+        return name
+    package = module.package.split(".") if module.package else []
+    base = package[: len(package) - (statement.level - 1)]
+    return ".".join([*base, name] if name else base)
+
+
+def _collect_globals(module: Module) -> None:
+    for function in ast.walk(module.tree):
+        if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            continue
+        names = {
+            name
+            for node in ast.walk(function)
+            if isinstance(node, ast.Global)
+            for name in node.names
+        }
+        if not names:
+            continue
+        for statement in _top_level(function.body):
+            for name, binding in bindings_of(statement, module):
+                if name in names and isinstance(binding, Assigned):
+                    scoped = Assigned(binding.value, binding.annotation, binding.position, function)
+                    module.bindings.setdefault(name, []).append(scoped)
