@@ -52,6 +52,7 @@ class Method:
     name: str
     kind: MethodKind
     parameters: tuple[Parameter, ...] = ()
+    """Without self or cls."""
     exception: str | None = None
     message: str | None = None
     has_message: bool = False
@@ -65,6 +66,17 @@ class Method:
     self_calls: tuple[str, ...] = ()
     """Methods of self that the body calls."""
     super_calls: tuple[SuperCall, ...] = ()
+    always_calls: tuple[str, ...] = ()
+    """Methods of self that every call of this one that returns has called: where one of them is a
+    guard, this method raises as well."""
+    always_super_calls: tuple[SuperCall, ...] = ()
+    """The same for methods further along the MRO."""
+    maybe_assigns: tuple[str, ...] = ()
+    """Attributes of self that only a nested function assigns: absence is not certain."""
+    passes_self: bool = False
+    """Hands self to other code, which may set attributes on it."""
+    alias: SuperCall | None = None
+    """Where the class body says `name = Base.other`: the method that really runs."""
 
 
 @dataclass(frozen=True, slots=True)
