@@ -144,6 +144,8 @@ class Catalogue:
     classes: dict[str, PoolClass]
     exports: dict[str, dict[str, str]] = field(default_factory=dict)
     holders: tuple[Holder, ...] = ()
+    outside_attributes: tuple[str, ...] = ()
+    """Attributes that SGLang's own code assigns on a pool from outside its class."""
     backends: tuple[str, ...] = ()
     """Valid values of --attention-backend."""
     source: str = "embedded"

@@ -1,0 +1,400 @@
+"""What an instance offers: own facts resolved along the MRO.
+
+A `View` is one catalogue, possibly extended by the pool classes of a checked project, with what
+has been worked out about it so far.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from kvlint.catalogue.model import (
+    AccessorKind,
+    Catalogue,
+    Method,
+    Parameter,
+    PoolClass,
+    SuperCall,
+)
+
+# Bases outside every tree that bring no attribute a pool is asked for.
+_EMPTY_BASES = frozenset(
+    (
+        *("object", "ABC", "abc.ABC", "Generic", "typing.Generic", "Protocol"),
+        *("typing.Protocol", "typing_extensions.Protocol"),
+    )
+)
+KVCACHE = "KVCache"
+_KV_WORDS = ("kv", "key", "value", "k_", "_k", "cpu_copy", "contiguous_buf", "buf_infos", "index")
+_VERBS = ("get_", "set_", "load_", "move_", "store_", "write_", "read_", "put_", "invalidate_")
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedAccessor:
+    """What happens when a method or property is used on an instance of one class.
+
+    `guard` holds when the method raises for every argument, be it by its own body or because it
+    always calls another guard of the same object; exception and message are then those of the
+    method that raises, `guarded_by` names it, and `defining_class` is the class whose method
+    the call reaches first. `absent` is said only where absence is certain.
+    """
+
+    kind: AccessorKind
+    defining_class: str | None = None
+    exception: str | None = None
+    message: str | None = None
+    has_message: bool = False
+    parameters: tuple[Parameter, ...] = ()
+    is_property: bool = False
+    method: Method | None = None
+    guarded_by: str | None = None
+
+
+_NOTHING_KNOWN = ResolvedAccessor("works")
+
+
+class View:
+    """One catalogue and the answers worked out from it."""
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        self.catalogue = catalogue
+        self._mro: dict[str, tuple[str, ...]] = {}
+        self._children: dict[str, set[str]] | None = None
+        self._accessors: dict[tuple[str, str], ResolvedAccessor] = {}
+        self._attributes: dict[str, tuple[frozenset[str], bool]] = {}
+        self._outside = frozenset(catalogue.outside_attributes)
+        self._parents: dict[str, frozenset[tuple[str, str]]] | None = None
+        self._accessor_names: frozenset[str] | None = None
+
+    # The class graph
+
+    def extended(self, classes: Iterable[PoolClass]) -> View:
+        """A view that knows these classes too, as those of a checked project."""
+        return View(extended(self.catalogue, classes))
+
+    def mro(self, qualname: str) -> tuple[str, ...]:
+        """The C3 linearisation, bases outside the catalogue included; where Python would refuse
+        the bases, depth first from the left. A class that is not known has itself only."""
+        known = self._mro.get(qualname)
+        if known is None:
+            self._mro[qualname] = (qualname,)  # ends a cycle of bases
+            known = self._mro[qualname] = self._linearise(qualname)
+        return known
+
+    def _linearise(self, qualname: str) -> tuple[str, ...]:
+        own = self.catalogue.classes.get(qualname)
+        if own is None or not own.bases:
+            return (qualname,)
+        rest = [list(self.mro(base)) for base in own.bases] + [list(own.bases)]
+        return (qualname, *_merge(rest))
+
+    def known_mro(self, qualname: str) -> Iterator[PoolClass]:
+        """The classes of the MRO that the catalogue has facts about."""
+        for name in self.mro(qualname):
+            found = self.catalogue.classes.get(name)
+            if found is not None:
+                yield found
+
+    def derives(self, qualname: str, base: str) -> bool:
+        return base in self.mro(qualname)
+
+    def subclasses(self, qualname: str) -> frozenset[str]:
+        """All classes derived from this one, itself included."""
+        if self._children is None:
+            self._children = {}
+            for own in self.catalogue.classes.values():
+                for base in own.bases:
+                    self._children.setdefault(base, set()).add(own.qualname)
+        found, queue = {qualname}, [qualname]
+        while queue:
+            for child in self._children.get(queue.pop(), ()):
+                if child not in found:
+                    found.add(child)
+                    queue.append(child)
+        return frozenset(found)
+
+    def pools(self) -> tuple[str, ...]:
+        """Every class derived from KVCache, itself included, in the catalogue's order."""
+        return tuple(name for name, own in self.catalogue.classes.items() if own.is_pool)
+
+    def concrete(self, qualname: str) -> bool:
+        """Whether Python would make an instance: no abstract method is left."""
+        seen: set[str] = set()
+        for own in self.known_mro(qualname):
+            for method in own.methods.values():
+                if method.kind == "abstract" and method.name not in seen:
+                    return False
+                seen.add(method.name)
+            seen.update(own.class_attributes)
+        return True
+
+    def concrete_subclasses(self, qualname: str) -> frozenset[str]:
+        return frozenset(name for name in self.subclasses(qualname) if self.concrete(name))
+
+    def is_certain(self, qualname: str) -> bool:
+        """Whether the facts say all that an instance has: False with `__getattr__`, computed
+        attribute names, or a base nothing is known about."""
+        for name in self.mro(qualname):
+            own = self.catalogue.classes.get(name)
+            if own is None:
+                if name not in _EMPTY_BASES:
+                    return False
+            elif own.dynamic:
+                return False
+        return True
+
+    # Methods
+
+    def find(self, qualname: str, name: str, after: str | None = None) -> PoolClass | None:
+        """The class along the MRO whose body binds `name` (after a class of the MRO, if given)."""
+        classes = list(self.known_mro(qualname))
+        if after is not None:
+            position = self._position(qualname, after)
+            if position is None:
+                return None
+            later = self.mro(qualname)[position + 1 :]
+            classes = [own for own in classes if own.qualname in later]
+        for own in classes:
+            if name in own.methods or name in own.class_attributes:
+                return own
+        return None
+
+    def _position(self, qualname: str, name: str) -> int | None:
+        order = self.mro(qualname)
+        if name in order:
+            return order.index(name)
+        short = name.rpartition(".")[2]
+        matches = [i for i, known in enumerate(order) if known.rpartition(".")[2] == short]
+        return matches[0] if len(matches) == 1 else None
+
+    def _super_target(self, qualname: str, holder: str, call: SuperCall) -> PoolClass | None:
+        """The class whose method a super call in a body of `holder` reaches on an instance."""
+        if call.explicit is None:
+            return self.find(qualname, call.method, call.after or holder)
+        position = self._position(qualname, call.explicit)
+        if position is None:
+            return None
+        return self.find(self.mro(qualname)[position], call.method)
+
+    def accessor(self, qualname: str, name: str) -> ResolvedAccessor:
+        """What using `name` on an instance does; "absent" only where that is certain."""
+        key = (qualname, name)
+        known = self._accessors.get(key)
+        if known is None:
+            self._accessors[key] = _NOTHING_KNOWN  # ends a cycle of calls
+            known = self._accessors[key] = self._resolve(qualname, name)
+        return known
+
+    def accessor_after(self, qualname: str, name: str, holder: str) -> ResolvedAccessor:
+        """What `super().name` in a body of `holder` does on an instance of `qualname`."""
+        own = self.find(qualname, name, holder)
+        if own is None:
+            return _NOTHING_KNOWN
+        return self._resolve_in(qualname, own, name, frozenset())
+
+    def _resolve(self, qualname: str, name: str) -> ResolvedAccessor:
+        own = self.find(qualname, name)
+        if own is None:
+            absent = self.has_attribute(qualname, name) is False
+            return ResolvedAccessor("absent" if absent else "works")
+        if name not in own.methods:
+            return ResolvedAccessor("works", own.qualname)
+        if self._may_be_rebound(qualname, name):
+            method = own.methods[name]
+            return replace(_of_method(own, method), kind="conditional")
+        return self._resolve_in(qualname, own, name, frozenset())
+
+    def _may_be_rebound(self, qualname: str, name: str) -> bool:
+        """Whether an instance attribute may stand in front of the class's method."""
+        return any(
+            name in method.assigns or name in method.maybe_assigns
+            for own in self.known_mro(qualname)
+            for method in own.methods.values()
+        )
+
+    def _resolve_in(
+        self, qualname: str, own: PoolClass, name: str, path: frozenset[tuple[str, str]]
+    ) -> ResolvedAccessor:
+        """`path`: the methods whose own answer waits for this one."""
+        method = own.methods.get(name)
+        if method is None or (own.qualname, name) in path:
+            return _NOTHING_KNOWN
+        path = path | {(own.qualname, name)}
+        if method.alias is not None:
+            target = self._super_target(qualname, own.qualname, method.alias)
+            if target is None:
+                return ResolvedAccessor("works", own.qualname, method=method)
+            return self._resolve_in(qualname, target, method.alias.method, path)
+        found = _of_method(own, method)
+        if found.kind != "guard" and method.kind != "abstract":
+            for other in self._always_called(qualname, own, method, path):
+                if other.kind == "guard":
+                    return _raises_like(found, other)
+        return found
+
+    def _always_called(
+        self, qualname: str, own: PoolClass, method: Method, path: frozenset[tuple[str, str]]
+    ) -> Iterator[ResolvedAccessor]:
+        for name in method.always_calls:
+            holder = self.find(qualname, name)
+            if holder is not None and not self._may_be_rebound(qualname, name):
+                yield self._resolve_in(qualname, holder, name, path)
+        for call in method.always_super_calls:
+            holder = self._super_target(qualname, own.qualname, call)
+            if holder is not None:
+                yield self._resolve_in(qualname, holder, call.method, path)
+
+    def accessor_names(self) -> frozenset[str]:
+        """Methods of pools that read or write KV."""
+        if self._accessor_names is None:
+            names = {
+                name
+                for own in self.catalogue.classes.values()
+                if own.is_pool
+                for name, method in own.methods.items()
+                if is_accessor_name(name) and not method.is_property
+            }
+            self._accessor_names = frozenset(names)
+        return self._accessor_names
+
+    # Attributes
+
+    def constructor_attributes(self, qualname: str) -> frozenset[str]:
+        """Attributes of self that the constructor chain that really runs assigns."""
+        return self._constructed(qualname)[0]
+
+    def _constructed(self, qualname: str) -> tuple[frozenset[str], bool]:
+        """The attributes, and whether code outside the catalogue gets hold of self on the way."""
+        known = self._attributes.get(qualname)
+        if known is None:
+            known = self._attributes[qualname] = self._run_constructor(qualname)
+        return known
+
+    def _run_constructor(self, qualname: str) -> tuple[frozenset[str], bool]:
+        attributes: set[str] = set()
+        leaks = False
+        seen: set[tuple[str, str]] = set()
+        queue = [
+            (own, name)
+            for name in ("__new__", "__init__", "__post_init__")
+            if (own := self.find(qualname, name)) is not None
+        ]
+        while queue:
+            own, name = queue.pop()
+            method = own.methods.get(name)
+            if method is None or (own.qualname, name) in seen:
+                continue
+            seen.add((own.qualname, name))
+            attributes.update(method.assigns)
+            leaks = leaks or (method.passes_self and not own.qualname.startswith("sglang."))
+            queue += self._callees(qualname, own, method)
+        return frozenset(attributes), leaks
+
+    def _callees(
+        self, qualname: str, own: PoolClass, method: Method
+    ) -> list[tuple[PoolClass, str]]:
+        found = [(self.find(qualname, name), name) for name in method.self_calls]
+        found += [
+            (self._super_target(qualname, own.qualname, call), call.method)
+            for call in method.super_calls
+        ]
+        return [(holder, name) for holder, name in found if holder is not None]
+
+    def has_attribute(self, qualname: str, name: str) -> bool | None:
+        """Whether an instance has the attribute; None where that is not certain.
+
+        Not certain: computed attributes, unknown bases, a mere declaration, an assignment in a
+        method that the constructor does not reach, an assignment from outside the class.
+        """
+        if qualname not in self.catalogue.classes:
+            return None
+        if self.find(qualname, name) is not None or name in _OF_EVERY_OBJECT:
+            return True
+        attributes, leaks = self._constructed(qualname)
+        if name in attributes:
+            return True
+        if leaks or name in self._outside or not self.is_certain(qualname):
+            return None
+        return None if self._may_appear(qualname, name) else False
+
+    def _may_appear(self, qualname: str, name: str) -> bool:
+        """Sub-classes do not count: the question is about an instance of the class itself."""
+        return any(name in own.declared_attributes for own in self.known_mro(qualname)) or (
+            self._may_be_rebound(qualname, name)
+        )
+
+    # Sub-pools
+
+    def sub_pools(self, qualname: str) -> dict[str, tuple[str, ...]]:
+        """Attribute -> classes, along the MRO: the most derived class that names one wins."""
+        found: dict[str, tuple[str, ...]] = {}
+        for own in self.known_mro(qualname):
+            for attribute, classes in own.sub_pools.items():
+                found.setdefault(attribute, classes)
+        return found
+
+    def sub_pool_classes(self, qualname: str, attribute: str) -> frozenset[str]:
+        """The classes a sub-pool attribute (or `attr[]`, an element of one) can hold."""
+        return frozenset(self.sub_pools(qualname).get(attribute, ()))
+
+    def parents_of(self, qualname: str) -> frozenset[tuple[str, str]]:
+        """(parent class, attribute) of every pool that can own an instance of this class."""
+        if self._parents is None:
+            gathered: dict[str, set[tuple[str, str]]] = {}
+            for parent in self.catalogue.classes:
+                for attribute, classes in self.sub_pools(parent).items():
+                    for name in classes:
+                        gathered.setdefault(name, set()).add((parent, attribute))
+            self._parents = {name: frozenset(pairs) for name, pairs in gathered.items()}
+        return self._parents.get(qualname, frozenset())
+
+
+_OF_EVERY_OBJECT = frozenset(dir(object)) | {"__dict__", "__module__", "__weakref__"}
+
+
+def extended(catalogue: Catalogue, classes: Iterable[PoolClass]) -> Catalogue:
+    """The catalogue with these classes added; one of the same qualified name is replaced."""
+    added = {own.qualname: own for own in classes}
+    return replace(catalogue, classes={**catalogue.classes, **added})
+
+
+def is_accessor_name(name: str) -> bool:
+    """Whether a method's name says that it reads or writes KV (or the index that goes with it)."""
+    return name.startswith(_VERBS) and any(word in name for word in _KV_WORDS)
+
+
+def _merge(sequences: list[list[str]]) -> Iterator[str]:
+    while sequences := [sequence for sequence in sequences if sequence]:
+        tails = {name for sequence in sequences for name in sequence[1:]}
+        head = next((s[0] for s in sequences if s[0] not in tails), sequences[0][0])
+        yield head
+        sequences = [[name for name in sequence if name != head] for sequence in sequences]
+
+
+def _of_method(own: PoolClass, method: Method) -> ResolvedAccessor:
+    bare: AccessorKind = "guard" if method.exception else "works"
+    kind: AccessorKind = bare if method.kind == "abstract" else method.kind
+    return ResolvedAccessor(
+        kind=kind,
+        defining_class=own.qualname,
+        exception=method.exception,
+        message=method.message,
+        has_message=method.has_message,
+        parameters=method.parameters,
+        is_property=method.is_property,
+        method=method,
+        guarded_by=f"{own.qualname}.{method.name}" if kind == "guard" else None,
+    )
+
+
+def _raises_like(found: ResolvedAccessor, other: ResolvedAccessor) -> ResolvedAccessor:
+    """A method that always calls a guard is one, with that guard's exception."""
+    return replace(
+        found,
+        kind="guard",
+        exception=other.exception,
+        message=other.message,
+        has_message=other.has_message,
+        guarded_by=other.guarded_by,
+    )
