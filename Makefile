@@ -1,0 +1,24 @@
+# The same commands as `python3 dev.py ...`, for those who like make.
+.PHONY: check test lint trees golden bench runtime
+
+check:
+	python3 dev.py check $(FILES)
+
+test:
+	python3 dev.py test
+
+lint:
+	python3 dev.py lint
+
+trees:
+	python3 dev.py trees
+
+# Rewrites tests/golden and fixtures/fixed*; read the diff before it is committed.
+golden:
+	KVLINT_TREES=$$(python3 dev.py trees) .venv/bin/python -m tests.regolden
+
+bench:
+	python3 benchmarks/run.py
+
+runtime:
+	.ci/runtime-env
