@@ -73,6 +73,15 @@ class View:
         """A view that knows these classes too, as those of a checked project."""
         return View(extended(self.catalogue, classes))
 
+    def add(self, own: PoolClass) -> None:
+        """Let a class join this view in place, as the inference does when it meets one in a
+        project. The catalogue of the view must be its own copy."""
+        self.catalogue.classes[own.qualname] = own
+        self._mro.pop(own.qualname, None)
+        self._children = None
+        self._parents = None
+        self._accessor_names = None
+
     def mro(self, qualname: str) -> tuple[str, ...]:
         """The C3 linearisation, bases outside the catalogue included; where Python would refuse
         the bases, depth first from the left. A class that is not known has itself only."""
