@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, cast
 
+from kvlint.errors import UsageError
+
 if sys.version_info >= (3, 11):
     import tomllib
 else:
@@ -97,7 +99,7 @@ KEYS = (
 _BY_NAME = {key.name: key for key in KEYS}
 
 
-class SettingsError(ValueError):
+class SettingsError(UsageError):
     """Settings that cannot be used. The text starts with the file and line."""
 
 

@@ -1,0 +1,205 @@
+"""Results kept between runs in `.kvlint_cache`, one small file for each checked file.
+
+An entry counts only when everything that decided the result is the same: the file's content, the
+contents of the project files that were consulted, the rules, the catalogue, kvlint and Python.
+Entries carry a checksum and are replaced in one step: a damaged file or a second kvlint at work
+costs time, never a result.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from kvlint import __version__
+from kvlint.findings import Edit, Evidence, FileError, Finding, Fix, Span, Suggestion
+from kvlint.source.index import digest
+
+FOLDER = ".kvlint_cache"
+ABSENT = ""
+"""What stands for the content of a consulted file that does not exist."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What is kept of one file's result."""
+
+    findings: tuple[Finding, ...]
+    error: FileError | None
+    depends_on: tuple[tuple[Path, str], ...]
+
+
+@dataclass
+class Cache:
+    """The cache in one folder, for one `key`: the digest of all that is the same for every file."""
+
+    folder: Path
+    key: str
+    _digests: dict[Path, str] = field(default_factory=dict)
+
+    def get(self, path: Path, content: str) -> Entry | None:
+        """The entry of a file with that digest of its content, if it still holds."""
+        try:
+            head, _, body = self._place(path).read_bytes().partition(b"\n")
+        except OSError:
+            return None
+        if head.decode("ascii", "replace") != _checksum(body):
+            return None
+        data = json.loads(body)
+        if data["for"] != self._mark(path, content):
+            return None
+        if any(self._digest(Path(other)) != known for other, known in data["depends_on"]):
+            return None
+        return _entry_from(data)
+
+    def put(self, path: Path, content: str, entry: Entry) -> None:
+        """Keep an entry. A cache that cannot be written is no cache: that is no error."""
+        data = {"for": self._mark(path, content), **_entry_data(entry)}
+        body = json.dumps(data, separators=(",", ":")).encode()
+        try:
+            self._prepare()
+            _replace(self._place(path), _checksum(body).encode() + b"\n" + body)
+        except OSError:
+            return
+
+    def _mark(self, path: Path, content: str) -> list[str]:
+        return [self.key, str(path), content]
+
+    def _place(self, path: Path) -> Path:
+        name = hashlib.sha256(os.fsencode(path)).hexdigest()[:32]
+        return self.folder / name[:2] / name[2:]
+
+    def _prepare(self) -> None:
+        """Make the folder and keep it out of git and of backups."""
+        marker = self.folder / ".gitignore"
+        if not marker.exists():
+            self.folder.mkdir(parents=True, exist_ok=True)
+            _replace(marker, b"*\n")
+            tag = b"Signature: 8a477f597d28d172789f06886806bc55\n"
+            _replace(self.folder / "CACHEDIR.TAG", tag)
+
+    def _digest(self, path: Path) -> str:
+        if path not in self._digests:
+            try:
+                self._digests[path] = digest(path.read_bytes())
+            except OSError:
+                self._digests[path] = ABSENT
+        return self._digests[path]
+
+
+def run_key(parts: Iterable[str]) -> str:
+    """The digest of all that is the same for every file of a run, kvlint and Python included."""
+    everything = [__version__, sys.version, _own_stamp(), *parts]
+    return hashlib.sha256("\0".join(everything).encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def _own_stamp() -> str:
+    """Changes when a file of kvlint does, so that a checkout at work never serves stale results."""
+    top = Path(__file__).parent
+    stamps = []
+    for folder, folders, names in os.walk(top):
+        folders[:] = sorted(name for name in folders if name != "__pycache__")
+        for name in sorted(names):
+            status = os.stat(os.path.join(folder, name))  # noqa: PTH116, PTH118 - hot loop
+            stamps.append(f"{name}:{status.st_mtime_ns}:{status.st_size}")
+    return "\n".join(stamps)
+
+
+def _checksum(body: bytes) -> str:
+    return hashlib.sha256(body).hexdigest()
+
+
+def _replace(path: Path, data: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".new-")
+    temporary = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as handle:
+            handle.write(data)
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _entry_data(entry: Entry) -> dict[str, Any]:
+    error = entry.error
+    return {
+        "depends_on": [[str(path), known] for path, known in entry.depends_on],
+        "findings": [_finding_data(finding) for finding in entry.findings],
+        "error": [str(error.path), error.message, error.line, error.column] if error else None,
+    }
+
+
+def _entry_from(data: dict[str, Any]) -> Entry:
+    error = data["error"]
+    return Entry(
+        findings=tuple(_finding_from(item) for item in data["findings"]),
+        error=FileError(Path(error[0]), *error[1:]) if error else None,
+        depends_on=tuple((Path(path), known) for path, known in data["depends_on"]),
+    )
+
+
+def _finding_data(finding: Finding) -> dict[str, Any]:
+    span, fix = finding.span, finding.fix
+    return {
+        "code": finding.code,
+        "name": finding.name,
+        "path": str(finding.path),
+        "span": [span.line, span.column, span.end_line, span.end_column],
+        "severity": finding.severity,
+        "message": finding.message,
+        "evidence": [
+            [step.text, str(step.path) if step.path else None, step.line, step.column]
+            for step in finding.evidence
+        ],
+        "raises": finding.raises,
+        "remedy": finding.remedy,
+        "fix": _fix_data(fix) if fix else None,
+        "suggestions": [[item.title, item.code] for item in finding.suggestions],
+        "statement": list(finding.statement),
+        "receiver_classes": list(finding.receiver_classes),
+        "accessor": finding.accessor,
+        "extra": finding.extra,
+    }
+
+
+def _fix_data(fix: Fix) -> list[Any]:
+    edits = [[e.start, e.end, e.replacement.decode("latin-1")] for e in fix.edits]
+    return [fix.title, fix.applicability, edits, fix.reason]
+
+
+def _finding_from(data: dict[str, Any]) -> Finding:
+    return Finding(
+        code=data["code"],
+        name=data["name"],
+        path=Path(data["path"]),
+        span=Span(*data["span"]),
+        severity=data["severity"],
+        message=data["message"],
+        evidence=tuple(
+            Evidence(text, Path(path) if path else None, line, column)
+            for text, path, line, column in data["evidence"]
+        ),
+        raises=data["raises"],
+        remedy=data["remedy"],
+        fix=_fix_from(data["fix"]) if data["fix"] else None,
+        suggestions=tuple(Suggestion(*item) for item in data["suggestions"]),
+        statement=(data["statement"][0], data["statement"][1]),
+        receiver_classes=tuple(data["receiver_classes"]),
+        accessor=data["accessor"],
+        extra=data["extra"],
+    )
+
+
+def _fix_from(data: Sequence[Any]) -> Fix:
+    title, applicability, edits, reason = data
+    made = tuple(Edit(start, end, text.encode("latin-1")) for start, end, text in edits)
+    return Fix(title, applicability, made, reason)

@@ -1,0 +1,67 @@
+"""How wide and how colourful text is, and how foreign text is made harmless in it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import textwrap
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TextIO
+
+_CODES = {"bold": "1", "red": "31", "green": "32", "yellow": "33", "blue": "34", "cyan": "36"}
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+NARROWEST = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """`width` is in columns of the terminal."""
+
+    width: int = 80
+    color: bool = False
+
+    def paint(self, text: str, *names: str) -> str:
+        if not self.color or not text:
+            return text
+        return f"\x1b[{';'.join(_CODES[name] for name in names)}m{text}\x1b[0m"
+
+
+def style_for(stream: TextIO) -> Style:
+    """Plain unless `stream` is a terminal; NO_COLOR and TERM=dumb are respected. COLUMNS, else
+    the terminal, else 80 gives the width."""
+    width = max(NARROWEST, shutil.get_terminal_size((80, 24)).columns)
+    plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
+    return Style(width, color=stream.isatty() and not plain)
+
+
+def harmless(text: str) -> str:
+    """`text` with control and direction characters written as escapes."""
+    return _CONTROL.sub(lambda match: f"\\x{ord(match.group()):02x}", text)
+
+
+def columns(text: str) -> int:
+    """Columns that `text` takes on a terminal."""
+    if text.isascii():
+        return len(text)
+    return sum(_columns_of(character) for character in text)
+
+
+def _columns_of(character: str) -> int:
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def wrapped(text: str, width: int, first: str, rest: str) -> Iterator[str]:
+    """The lines of `text`, the first after `first` and further ones after `rest`."""
+    yield from textwrap.wrap(
+        harmless(" ".join(text.split())),
+        width=max(width, NARROWEST),
+        initial_indent=first,
+        subsequent_indent=rest,
+        break_on_hyphens=False,
+        break_long_words=False,
+    ) or [first.rstrip()]
