@@ -12,6 +12,7 @@ import tempfile
 from pathlib import Path
 
 from tests.fixtures import FIXED, fixed_texts
+from tests.rules_index import INDEX, rules_index
 from tests.trees import GOLDEN, TREES, Entry, key, observe, read_golden, trees_folder
 
 
@@ -47,6 +48,7 @@ def judged(entry: Entry, before: Entry | None) -> Entry:
 
 
 if __name__ == "__main__":
+    INDEX.write_text(rules_index(), encoding="utf-8")
     fixtures()
     if trees_folder() is None:
         print("KVLINT_TREES is not set: tests/golden/trees.json is left as it is")

@@ -8,6 +8,7 @@ import pytest
 
 from kvlint.rules import HEADINGS, Rule, RuleError, builtin_rules, load_rules, parse_rule
 from tests.marks import marks, unmarked
+from tests.rules_index import INDEX, rules_index
 from tests.running import check, kvlint
 
 RULES = [rule for rule in builtin_rules() if rule.example.language in ("python", "py")]
@@ -70,3 +71,7 @@ def test_a_code_that_is_taken_is_named_with_both_files(tmp_path: Path) -> None:
     copy.write_text(first.path.read_text(encoding="utf-8"), encoding="utf-8")
     with pytest.raises(RuleError, match=rf"{copy}.*taken by .*{first.path.name}"):
         load_rules([first.path.parent, copy])
+
+
+def test_the_index_in_the_documentation_is_the_one_of_the_rules() -> None:
+    assert INDEX.read_text(encoding="utf-8") == rules_index()
