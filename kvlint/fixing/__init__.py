@@ -1,0 +1,1 @@
+"""Fixes: building their edits, applying them to a text, writing the file."""

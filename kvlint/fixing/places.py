@@ -1,0 +1,137 @@
+"""From nodes of a tree to places in the text, and from changes there to the edits of a Fix."""
+
+from __future__ import annotations
+
+import ast
+import io
+import tokenize
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from kvlint.findings import Applicability, Edit, Fix
+from kvlint.source.text import SourceFile
+
+Scope = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, ast.Module)
+_DECORATED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Replace the characters `start` to `end` (exclusive, offsets in the text) by `text`."""
+
+    start: int
+    end: int
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Character offsets of a node, the end exclusive; parentheses around it are not part of it."""
+
+    start: int
+    end: int
+
+
+def place_of(source: SourceFile, node: ast.expr | ast.stmt) -> Place:
+    return Place(
+        source.offset(node.lineno, node.col_offset),
+        source.offset(node.end_lineno or node.lineno, node.end_col_offset or 0),
+    )
+
+
+def text_of(source: SourceFile, node: ast.expr | ast.stmt) -> str:
+    place = place_of(source, node)
+    return source.text[place.start : place.end]
+
+
+def path_to(tree: ast.Module, node: ast.expr | ast.stmt) -> tuple[ast.AST, ...]:
+    """The nodes from the module down to `node`, both included; empty when it is not in the tree."""
+    path: list[ast.AST] = []
+
+    def descend(here: ast.AST) -> bool:
+        path.append(here)
+        if here is node:
+            return True
+        for child in ast.iter_child_nodes(here):
+            if _may_hold(child, node) and descend(child):
+                return True
+        path.pop()
+        return False
+
+    return tuple(path) if descend(tree) else ()
+
+
+def _may_hold(outer: ast.AST, node: ast.expr | ast.stmt) -> bool:
+    first, last = getattr(outer, "lineno", None), getattr(outer, "end_lineno", None)
+    if first is None or last is None or isinstance(outer, _DECORATED):
+        return True  # decorators stand above the line of their function
+    # Before Python 3.12 the parts of an f-string may lie outside of the lines it says it has.
+    return isinstance(outer, ast.JoinedStr) or bool(first <= node.lineno <= last)
+
+
+def enclosing_statement(path: Sequence[ast.AST]) -> ast.stmt | None:
+    return next((node for node in reversed(path) if isinstance(node, ast.stmt)), None)
+
+
+def attribute_name(source: SourceFile, attribute: ast.Attribute) -> Place | None:
+    """The place of the name behind the dot; None where the text is not what the tree says."""
+    end = place_of(source, attribute).end
+    start = end - len(attribute.attr)
+    return Place(start, end) if source.text[start:end] == attribute.attr else None
+
+
+def attribute_dot(source: SourceFile, attribute: ast.Attribute, name: Place) -> int | None:
+    """The offset of the dot before `name`."""
+    start = place_of(source, attribute.value).end
+    dots = [at for at in code_positions(source.text, start, name.start) if source.text[at] == "."]
+    return dots[0] if len(dots) == 1 else None
+
+
+def code_positions(text: str, start: int, end: int) -> Iterable[int]:
+    """Offsets between `start` and `end` that are not in a comment. For stretches without
+    strings: between two nodes, not inside of one."""
+    comment = False
+    for at in range(start, end):
+        comment = text[at] not in "\r\n" if comment else text[at] == "#"
+        if not comment:
+            yield at
+
+
+def has_comment(text: str) -> bool:
+    """Whether a part of an expression, or of the space between two, holds a comment."""
+    if "#" not in text:
+        return False
+    try:
+        tokens = list(tokenize.generate_tokens(io.StringIO(f"(\n{text}\n)").readline))
+    except (tokenize.TokenError, SyntaxError):
+        return True
+    return any(token.type == tokenize.COMMENT for token in tokens)
+
+
+def make_fix(
+    source: SourceFile,
+    title: str,
+    changes: Iterable[Change],
+    reasons: Sequence[str] = (),
+) -> Fix | None:
+    """A fix of these changes: safe without `reasons`, unsafe with them. None where the file's
+    encoding does not give the same bytes back, so that offsets could not be trusted."""
+    edits = []
+    for change in changes:
+        edit = _edit(source, change)
+        if edit is None:
+            return None
+        edits.append(edit)
+    applicability: Applicability = "unsafe" if reasons else "safe"
+    return Fix(title, applicability, tuple(sorted(edits)), "; ".join(reasons))
+
+
+def _edit(source: SourceFile, change: Change) -> Edit | None:
+    try:
+        old = source.encode(source.text[change.start : change.end])
+        start = source.byte_offset(change.start)
+        new = source.encode(change.text)
+    except UnicodeEncodeError:
+        return None
+    end = start + len(old)
+    return Edit(start, end, new) if source.data[start:end] == old else None
