@@ -1,0 +1,79 @@
+"""YAML files as trees with places, read by ruamel.yaml."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kvlint.launch.arguments import Place
+from kvlint.launch.documents import (
+    Fields,
+    Items,
+    Scalar,
+    Tree,
+    aligned_offsets,
+    unescaped_offsets,
+)
+from kvlint.source.text import SourceFile
+
+_MAX_DEPTH = 100
+
+
+class UnreadableDocument(ValueError):
+    """A file that its format's parser refuses, at `line` where that is known."""
+
+    def __init__(self, message: str, line: int | None = None) -> None:
+        super().__init__(message)
+        self.line = line
+
+
+def read_yaml(source: SourceFile) -> list[Tree]:
+    """The documents of a YAML file. Raises UnreadableDocument."""
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+    try:
+        nodes = list(YAML(typ="rt", pure=True).compose_all(source.text))
+    except MarkedYAMLError as error:
+        mark = error.problem_mark
+        message = f"is not valid YAML: {error.problem}"
+        raise UnreadableDocument(message, mark.line + 1 if mark else None) from error
+    except (YAMLError, RecursionError, ValueError) as error:
+        raise UnreadableDocument(f"is not valid YAML: {error}") from error
+    return [_tree(source.text, node, 0) for node in nodes if node is not None]
+
+
+def _tree(text: str, node: Any, depth: int) -> Tree:
+    from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
+
+    place = Place(node.start_mark.index, node.end_mark.index)
+    block = not node.flow_style if not isinstance(node, ScalarNode) else False
+    if depth > _MAX_DEPTH:
+        return Scalar("", place, None)
+    if isinstance(node, SequenceNode):
+        return Items(tuple(_tree(text, item, depth + 1) for item in node.value), place, block)
+    if isinstance(node, MappingNode):
+        entries = tuple(
+            (_scalar(text, key), _tree(text, value, depth + 1))
+            for key, value in node.value
+            if isinstance(key, ScalarNode)
+        )
+        return Fields(entries, place, block)
+    return _scalar(text, node)
+
+
+def _scalar(text: str, node: Any) -> Scalar:
+    start, end = node.start_mark.index, node.end_mark.index
+    value, style = str(node.value), node.style
+    place = Place(start, end)
+    if style in ("'", '"'):
+        raw = text[start + 1 : end - 1]
+        if style == '"' and "\\" in raw:
+            offsets = unescaped_offsets(raw, start + 1, len(value))
+        else:
+            offsets = aligned_offsets(raw, start + 1, value)
+        return Scalar(value, place, offsets, style)
+    if style in ("|", ">"):
+        first = text.find("\n", start) + 1
+        return Scalar(value, place, aligned_offsets(text[first:end], first, value), style)
+    stripped = text[start:end].rstrip()
+    return Scalar(value, Place(start, start + len(stripped)), aligned_offsets(stripped, start, value))
