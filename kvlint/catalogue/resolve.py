@@ -177,7 +177,7 @@ class View:
         matches = [i for i, known in enumerate(order) if known.rpartition(".")[2] == short]
         return matches[0] if len(matches) == 1 else None
 
-    def _super_target(self, qualname: str, holder: str, call: SuperCall) -> PoolClass | None:
+    def super_target(self, qualname: str, holder: str, call: SuperCall) -> PoolClass | None:
         """The class whose method a super call in a body of `holder` reaches on an instance."""
         if call.explicit is None:
             return self.find(qualname, call.method, call.after or holder)
@@ -231,7 +231,7 @@ class View:
             return _NOTHING_KNOWN
         path = path | {(own.qualname, name)}
         if method.alias is not None:
-            target = self._super_target(qualname, own.qualname, method.alias)
+            target = self.super_target(qualname, own.qualname, method.alias)
             if target is None:
                 return ResolvedAccessor("works", own.qualname, method=method)
             return self._resolve_in(qualname, target, method.alias.method, path)
@@ -250,7 +250,7 @@ class View:
             if holder is not None and not self._may_be_rebound(qualname, name):
                 yield self._resolve_in(qualname, holder, name, path)
         for call in method.always_super_calls:
-            holder = self._super_target(qualname, own.qualname, call)
+            holder = self.super_target(qualname, own.qualname, call)
             if holder is not None:
                 yield self._resolve_in(qualname, holder, call.method, path)
 
@@ -283,7 +283,15 @@ class View:
     def _run_constructor(self, qualname: str) -> tuple[frozenset[str], bool]:
         attributes: set[str] = set()
         leaks = False
-        seen: set[tuple[str, str]] = set()
+        for own, name in self.constructor_chain(qualname):
+            method = own.methods[name]
+            attributes.update(method.assigns)
+            leaks = leaks or (method.passes_self and not own.qualname.startswith("sglang."))
+        return frozenset(attributes), leaks
+
+    def constructor_chain(self, qualname: str) -> list[tuple[PoolClass, str]]:
+        """The method bodies that making an instance can run, super and self calls followed."""
+        seen: dict[tuple[str, str], tuple[PoolClass, str]] = {}
         queue = [
             (own, name)
             for name in ("__new__", "__init__", "__post_init__")
@@ -292,20 +300,17 @@ class View:
         while queue:
             own, name = queue.pop()
             method = own.methods.get(name)
-            if method is None or (own.qualname, name) in seen:
-                continue
-            seen.add((own.qualname, name))
-            attributes.update(method.assigns)
-            leaks = leaks or (method.passes_self and not own.qualname.startswith("sglang."))
-            queue += self._callees(qualname, own, method)
-        return frozenset(attributes), leaks
+            if method is not None and (own.qualname, name) not in seen:
+                seen[own.qualname, name] = (own, name)
+                queue += self._callees(qualname, own, method)
+        return list(seen.values())
 
     def _callees(
         self, qualname: str, own: PoolClass, method: Method
     ) -> list[tuple[PoolClass, str]]:
         found = [(self.find(qualname, name), name) for name in method.self_calls]
         found += [
-            (self._super_target(qualname, own.qualname, call), call.method)
+            (self.super_target(qualname, own.qualname, call), call.method)
             for call in method.super_calls
         ]
         return [(holder, name) for holder, name in found if holder is not None]
