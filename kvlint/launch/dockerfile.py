@@ -6,11 +6,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kvlint.launch.arguments import Addition, Place, Word
+from kvlint.launch.arguments import Addition, Word
 from kvlint.launch.commands import Slice, configuration_of
 from kvlint.launch.documents import unescaped_offsets
 from kvlint.launch.facts import LaunchFacts
 from kvlint.launch.shell import Invocation, read_script
+from kvlint.launch.structured import gap_removal
 from kvlint.source.text import SourceFile
 
 _INSTRUCTION = re.compile(r"\s*([A-Za-z]+)\s+")
@@ -107,7 +108,7 @@ def _started(
     command: Instruction | None,
 ) -> Iterator[Invocation]:
     parts = [part for part in (entrypoint, command) if part is not None]
-    lists = [_exec_form(part) for part in parts]
+    lists = [_exec_form(source, part) for part in parts]
     if not parts:
         return
     if all(words is not None for words in lists):
@@ -139,7 +140,7 @@ def _exec_started(
             yield from read_script(Slice(word.text, word.offsets), facts, source)
 
 
-def _exec_form(instruction: Instruction) -> list[Word] | None:
+def _exec_form(source: SourceFile, instruction: Instruction) -> list[Word] | None:
     """The words of the JSON form; None for the shell form."""
     body = instruction.body
     start = body.content.find("[")
@@ -155,7 +156,8 @@ def _exec_form(instruction: Instruction) -> list[Word] | None:
             relative = unescaped_offsets(text, 0, len(_unescape(text)))
             text = _unescape(text)
             offsets = [inside.offsets[i] for i in relative] if relative is not None else []
-        removal = Place(words[-1].place.end, place.end) if words else None
+        before = words[-1].place if words else place
+        removal = gap_removal(source.text, before, place, len(words))
         unknown = "${" in text
         words.append(Word(None if unknown else text, place, offsets, removal=removal))
     return words

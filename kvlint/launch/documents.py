@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from kvlint.launch.arguments import UNKNOWN, Place, Unknown, Value, Word
@@ -62,6 +62,28 @@ class Fields:
 
 
 Tree = Scalar | Items | Fields
+
+
+def moved(tree: Tree, offsets: Sequence[int]) -> Tree:
+    """A tree read from a text inside of a file, with its places in the file."""
+
+    def place(at: Place) -> Place:
+        if at.start >= len(offsets):
+            return Place(offsets[-1] + 1, offsets[-1] + 1)
+        return Place(offsets[at.start], offsets[max(at.end, at.start + 1) - 1] + 1)
+
+    if isinstance(tree, Scalar):
+        inside = None if tree.offsets is None else tuple(offsets[i] for i in tree.offsets)
+        return Scalar(tree.text, place(tree.place), inside, tree.quote)
+    if isinstance(tree, Items):
+        items = tuple(moved(item, offsets) for item in tree.items)
+        return Items(items, place(tree.place), tree.block)
+    entries = []
+    for key, value in tree.entries:
+        new_key = moved(key, offsets)
+        if isinstance(new_key, Scalar):
+            entries.append((new_key, moved(value, offsets)))
+    return Fields(tuple(entries), place(tree.place), tree.block)
 
 
 def plain_value(text: str) -> Value:

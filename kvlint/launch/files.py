@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kvlint.findings import FileError, Finding
 from kvlint.launch.facts import LaunchFacts, facts_for
@@ -11,11 +12,13 @@ from kvlint.launch.judge import Case, judge, launch_rules
 from kvlint.rules import Rule
 from kvlint.source.text import SourceError, SourceFile
 
+if TYPE_CHECKING:
+    from kvlint.launch.shell import Invocation
+
 LAUNCH_SUFFIXES = frozenset(
-    {".sh", ".bash", ".yaml", ".yml", ".json", ".toml", ".dockerfile", ".containerfile"}
+    {".sh", ".bash", ".sbatch", ".slurm", ".yaml", ".yml", ".json", ".toml", ".dockerfile", ".containerfile"}
 )
 LAUNCH_NAMES = ("dockerfile", "containerfile")
-_COMMANDS = (b"sglang.launch_server", b"sglang serve", b"sglang/launch_server.py", b"sglang_router")
 _FLAGS = (
     b"prefill-only-disable-kv-cache",
     b"prefill_only_disable_kv_cache",
@@ -72,7 +75,7 @@ def check_launch_file(
     return distinct(findings)
 
 
-def _invocations(source: SourceFile, facts: LaunchFacts) -> list[Invocation]:  # noqa: F821
+def _invocations(source: SourceFile, facts: LaunchFacts) -> list[Invocation]:
     from kvlint.launch.commands import whole
     from kvlint.launch.dockerfile import read_dockerfile
     from kvlint.launch.json_toml import read_json, read_toml
@@ -87,7 +90,7 @@ def _invocations(source: SourceFile, facts: LaunchFacts) -> list[Invocation]:  #
         return read_documents(read_json(source), facts, source)
     if suffix == ".toml":
         return read_documents(read_toml(source), facts, source)
-    if suffix in (".sh", ".bash"):
+    if suffix in (".sh", ".bash", ".sbatch", ".slurm"):
         return read_script(whole(source.text), facts, source)
     return read_dockerfile(source, facts)
 

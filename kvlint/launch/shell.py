@@ -218,7 +218,7 @@ def _command(script: _Script, node: Node) -> None:
             words.extend(_words(script, child))
     if not words:
         return
-    words = _with_removals(words)
+    words = _with_removals(script, words)
     arguments = [child for child in node.named_children if not child.type.endswith("_redirect")]
     place = script.text.place(*_bounds(script, node))
     statement = (_line(script, place.start), _line(script, place.end - 1))
@@ -271,12 +271,14 @@ def _line(script: _Script, offset: int) -> int:
     return bisect_right(script.source.line_starts, offset)
 
 
-def _with_removals(words: list[Word]) -> list[Word]:
+def _with_removals(script: _Script, words: list[Word]) -> list[Word]:
     """Each word with the text without which it is gone: it and the space before it."""
     removable = [words[0]]
     for previous, word in zip(words, words[1:], strict=False):
         near = previous.place.end <= word.place.start and not (previous.elsewhere or word.elsewhere)
-        removal = Place(previous.place.end, word.place.end) if near else None
+        gap = script.source.text[previous.place.end : word.place.start]
+        # A comment line may stand there in a Dockerfile.
+        removal = Place(previous.place.end, word.place.end) if near and "#" not in gap else None
         removable.append(replace(word, removal=removal))
     return removable
 
@@ -312,7 +314,7 @@ def _words(script: _Script, node: Node) -> list[Word]:
     known = _characters(script, node, characters)
     text = "".join(character for character, _ in characters)
     if not known:
-        return [Word(None, place, start=text, opaque=node.type == "command_substitution")]
+        return [Word(None, place, start=text)]
     return [Word(text, place, [offset for _, offset in characters])]
 
 
@@ -324,7 +326,7 @@ def _expanded(script: _Script, node: Node, place: Place, *, quoted: bool) -> lis
     name = name.removesuffix("[@]").removesuffix("[*]")
     words = script.variables.get(name) if name.isidentifier() else None
     if words is None:
-        several = not quoted or is_list or source in ("$@", "${@}")
+        several = is_list or source.strip("${}") in ("@", "*")
         return [Word(None, place, opaque=several)]
     script.used.add(name)
     if quoted and not is_list and len(words) != 1:

@@ -17,9 +17,10 @@ from kvlint.launch.arguments import (
     typed_setting,
 )
 from kvlint.launch.commands import Slice, configuration_of, launch_at, names_the_pool
-from kvlint.launch.documents import Fields, Items, Scalar, Tree
+from kvlint.launch.documents import Fields, Items, Scalar, Tree, moved
 from kvlint.launch.facts import NOOP_FLAG, LaunchFacts
 from kvlint.launch.shell import Invocation, read_script
+from kvlint.launch.yaml_files import UnreadableDocument, read_yaml_text
 from kvlint.source.text import SourceFile
 
 _PROSE = frozenset(
@@ -83,8 +84,22 @@ def _visit(reading: _Reading, tree: Tree) -> None:
         if settings is not None:
             reading.found.append(Invocation((), settings))
         for key, value in tree.entries:
-            if key.text.lower() not in _PROSE and not key.text.startswith("$"):
+            if key.text.endswith((".yaml", ".yml")) and isinstance(value, Scalar):
+                _embedded_file(reading, value)
+            elif key.text.lower() not in _PROSE and not key.text.startswith("$"):
                 _visit(reading, value)
+
+
+def _embedded_file(reading: _Reading, scalar: Scalar) -> None:
+    """A YAML file inside of a scalar, as a ConfigMap holds them."""
+    if scalar.offsets is None or not any(name in scalar.text for name in ("attention", "disable")):
+        return
+    try:
+        documents = read_yaml_text(scalar.text)
+    except UnreadableDocument:
+        return
+    trees = [moved(document, scalar.offsets) for document in documents]
+    reading.found.extend(read_documents(trees, reading.facts, reading.source))
 
 
 def _shell(reading: _Reading, scalar: Scalar) -> None:
@@ -123,7 +138,7 @@ def _container(reading: _Reading, fields: Fields) -> None:
     present = [part for part in parts if part is not None]
     module = fields.get("module")
     if isinstance(module, Scalar) and isinstance(parts[2], Items):
-        words = [Word("-m", module.place), module.word(), *_item_words(parts[2])]
+        words = [Word("-m", module.place), module.word(), *_item_words(reading.source, parts[2])]
         if _add(reading, words, parts[2]):
             reading.done.add(id(parts[2]))
         return
@@ -148,7 +163,7 @@ def _argument_list(reading: _Reading, parts: Sequence[Tree], last: Items) -> boo
         if isinstance(part, Scalar):
             words.extend(_split_words(reading, part))
         elif isinstance(part, Items) and all(isinstance(item, Scalar) for item in part.items):
-            words.extend(_item_words(part))
+            words.extend(_item_words(reading.source, part))
         else:
             return False
     return _add(reading, words, last)
@@ -179,15 +194,39 @@ def _split_words(reading: _Reading, tree: Tree) -> list[Word]:
     return list(found[0].words[1:]) if len(found) == 1 else []
 
 
-def _item_words(items: Items) -> list[Word]:
+def _item_words(source: SourceFile, items: Items) -> list[Word]:
     """Each item as a word, with the text without which it is gone."""
     words: list[Word] = []
     scalars = [item for item in items.items if isinstance(item, Scalar)]
     for index, scalar in enumerate(scalars):
-        before = scalars[index - 1].place.end if index else None
-        removal = Place(before, scalar.place.end) if before is not None else None
+        if items.block:
+            removal = _block_removal(source.text, scalar)
+        else:
+            removal = gap_removal(source.text, scalars[index - 1].place, scalar.place, index)
         words.append(replace(scalar.word(), removal=removal))
     return words
+
+
+def _block_removal(text: str, scalar: Scalar) -> Place | None:
+    """A whole line with its dash; a comment on it stays."""
+    start = text.rfind("\n", 0, scalar.place.start) + 1
+    lead = text[start : scalar.place.start]
+    end = _line_end(text, scalar.place.end)
+    rest = text[scalar.place.end : end]
+    if lead.strip() != "-":
+        return None
+    if rest.strip():
+        return Place(start + lead.index("-"), end - len(rest.lstrip()))
+    following = text.find("\n", end)
+    return Place(start, following + 1) if following >= 0 else None
+
+
+def gap_removal(text: str, before: Place, item: Place, index: int) -> Place | None:
+    """An item with what parts it from the one before; None where a comment stands between."""
+    gap = text[before.end : item.start]
+    if not index or item.start < before.end or "#" in gap or "//" in gap:
+        return None
+    return Place(before.end, item.end)
 
 
 def _addition(source: SourceFile, items: Items) -> Addition | None:
@@ -216,7 +255,7 @@ def _settings(reading: _Reading, fields: Fields, *, root: bool) -> LaunchConfigu
     names = {key.text: key.text.replace("-", "_") for key, _ in fields.entries}
     options = {"--" + name.replace("_", "-") for name in names.values()}
     known = reading.facts.options
-    whole_file = root and "model_path" in names.values() | _aliases(reading.facts, options)
+    whole_file = root and "model_path" in _aliases(reading.facts, options)
     whole_file = whole_file and options <= known.keys() | {"--config"}
     if NOOP_FLAG not in names.values() and not whole_file:
         return None

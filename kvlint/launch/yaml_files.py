@@ -28,18 +28,23 @@ class UnreadableDocument(ValueError):
 
 def read_yaml(source: SourceFile) -> list[Tree]:
     """The documents of a YAML file. Raises UnreadableDocument."""
+    return read_yaml_text(source.text)
+
+
+def read_yaml_text(text: str) -> list[Tree]:
+    """The documents of a YAML text, with places in it. Raises UnreadableDocument."""
     from ruamel.yaml import YAML
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
     try:
-        nodes = list(YAML(typ="rt", pure=True).compose_all(source.text))
+        nodes = list(YAML(typ="safe", pure=True).compose_all(text))
     except MarkedYAMLError as error:
         mark = error.problem_mark
         message = f"is not valid YAML: {error.problem}"
         raise UnreadableDocument(message, mark.line + 1 if mark else None) from error
     except (YAMLError, RecursionError, ValueError) as error:
         raise UnreadableDocument(f"is not valid YAML: {error}") from error
-    return [_tree(source.text, node, 0) for node in nodes if node is not None]
+    return [_tree(text, node, 0) for node in nodes if node is not None]
 
 
 def _tree(text: str, node: Any, depth: int) -> Tree:
