@@ -39,10 +39,13 @@ def is_unused_after(path: Sequence[ast.AST], name: str) -> bool:
         return _is_throwaway(scope, name) and not _module_mentions(path[0], name)
     if _declared_elsewhere(scope, name) or _sees_frame(scope, name):
         return False
-    reads = set(_reads_of_all(scope.body, name))
-    if "later" in reads or (reads and not _stays_local(scope, path[-1], name)):
+    try:
+        reads = set(_reads_of_all(scope.body, name))
+        if "later" in reads or (reads and not _stays_local(scope, path[-1], name)):
+            return False
+        return not _may_be_read(path[depth:], name)
+    except RecursionError:  # a sum of a thousand terms
         return False
-    return not _may_be_read(path[depth:], name)
 
 
 def _scope_depth(path: Sequence[ast.AST]) -> int:
@@ -169,12 +172,11 @@ def _comprehension_reads(
     if any(_stores(generator.target, name) for generator in node.generators):
         return
     inner: Read = "later" if isinstance(node, ast.GeneratorExp) else when
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.comprehension):
-            parts = [child.target, *child.ifs, *([child.iter] if child.iter is not first else [])]
-        else:
-            parts = [child]
-        for part in parts:
+    parts = [part for part in ast.iter_child_nodes(node) if not isinstance(part, ast.comprehension)]
+    for generator in node.generators:
+        parts += [generator.target, generator.iter, *generator.ifs]
+    for part in parts:
+        if part is not first:
             yield from _reads(part, name, inner)
 
 

@@ -47,18 +47,15 @@ def text_of(source: SourceFile, node: ast.expr | ast.stmt) -> str:
 def path_to(tree: ast.Module, node: ast.expr | ast.stmt) -> tuple[ast.AST, ...]:
     """The nodes from the module down to `node`, both included; empty when it is not in the tree."""
     path: list[ast.AST] = []
-
-    def descend(here: ast.AST) -> bool:
-        path.append(here)
+    waiting: list[tuple[int, ast.AST]] = [(0, tree)]
+    while waiting:
+        depth, here = waiting.pop()
+        path[depth:] = [here]
         if here is node:
-            return True
-        for child in ast.iter_child_nodes(here):
-            if _may_hold(child, node) and descend(child):
-                return True
-        path.pop()
-        return False
-
-    return tuple(path) if descend(tree) else ()
+            return tuple(path)
+        children = ast.iter_child_nodes(here)
+        waiting += [(depth + 1, child) for child in children if _may_hold(child, node)]
+    return ()
 
 
 def _may_hold(outer: ast.AST, node: ast.expr | ast.stmt) -> bool:

@@ -177,16 +177,25 @@ def _both_ways(
     """One line that asks the general accessor, and the same with `get_key_buffer`."""
     accessor = call.func.attr if isinstance(call.func, ast.Attribute) else "get_kv_buffer"
     arguments = ", ".join(ast.unparse(part) for part in (*call.args, *call.keywords))
-    general = f"{receiver_text}.{accessor}({arguments})"
-    shared = f"{receiver_text}.get_key_buffer({arguments})"
-    match enclosing_statement(path_to(tree, call)):
-        case ast.Assign(targets=[target], value=value) if value is call:
-            if accessor == "get_value_buffer":
-                name = ast.unparse(target)
-                return f"{name} = {general}", f"{name} = {shared}"
-            if isinstance(target, (ast.Tuple, ast.List)) and len(target.elts) == 2:
-                key, value_name = (ast.unparse(element) for element in target.elts)
-                return f"{key}, {value_name} = {general}", f"{key} = {value_name} = {shared}"
+    names = _bound_names(enclosing_statement(path_to(tree, call)), call)
     if accessor == "get_value_buffer":
-        return f"v = {general}", f"v = {shared}"
-    return f"k, v = {general}", f"k = v = {shared}"
+        names = [names[0] if len(names) == 1 else "v"]
+    elif len(names) != 2:
+        names = ["k", "v"]
+    return (
+        f"{', '.join(names)} = {receiver_text}.{accessor}({arguments})",
+        f"{' = '.join(names)} = {receiver_text}.get_key_buffer({arguments})",
+    )
+
+
+def _bound_names(statement: ast.stmt | None, call: ast.Call) -> list[str]:
+    """What a plain assignment of the call's result binds."""
+    match statement:
+        case ast.Assign(targets=[ast.Tuple(elts=targets) | ast.List(elts=targets)], value=value):
+            pass
+        case ast.Assign(targets=targets, value=value):
+            pass
+        case _:
+            return []
+    plain = value is call and all(isinstance(each, _PLAIN) for each in targets)
+    return [ast.unparse(each) for each in targets] if plain else []

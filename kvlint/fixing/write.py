@@ -51,6 +51,8 @@ def write_atomically(path: Path, old: bytes, new: bytes) -> None:
         raise ChangedOnDisk("has been removed since it was read") from error
     except OSError as error:
         raise WriteError(f"cannot be written: {error.strerror or error}") from error
+    except RuntimeError as error:  # resolve() of a loop of links, before Python 3.13
+        raise WriteError(f"cannot be written: {error}") from error
 
 
 def _check(target: Path, old: bytes) -> os.stat_result:
@@ -68,7 +70,7 @@ def _check(target: Path, old: bytes) -> os.stat_result:
 
 def _replace(target: Path, status: os.stat_result, old: bytes, new: bytes) -> bool:
     """Write beside the file and rename; False where the new file cannot be made its equal."""
-    descriptor, name = tempfile.mkstemp(".tmp", f".{target.name}.kvlint-", target.parent)
+    descriptor, name = tempfile.mkstemp(".tmp", ".kvlint-", target.parent)
     beside = Path(name)
     try:
         with os.fdopen(descriptor, "wb") as handle:
@@ -120,11 +122,13 @@ def _write_in_place(target: Path, old: bytes, new: bytes) -> None:
         *(sys.executable, "-I", "-S", write_in_place.__file__),
         *(str(target), str(len(new)), hashlib.sha256(old).hexdigest()),
     ]
-    done = subprocess.run(
-        command, input=new, capture_output=True, check=False, start_new_session=True
-    )
-    message = done.stdout.decode("utf-8", "replace").strip()
-    if done.returncode == write_in_place.CHANGED:
+    # Not subprocess.run: it would kill the writer when ctrl-C comes.
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+    ) as writer:
+        message, _ = writer.communicate(new)
+    if writer.returncode == write_in_place.CHANGED:
         raise ChangedOnDisk("has changed since it was read")
-    if done.returncode:
-        raise WriteError(f"cannot be written: {message or 'its writer ended early'}")
+    if writer.returncode:
+        reason = message.decode("utf-8", "replace").strip()
+        raise WriteError(f"cannot be written: {reason or 'its writer ended early'}")

@@ -32,23 +32,33 @@ def main(arguments: list[str]) -> int:
 
 
 def _overwrite(target: Path, new: bytes, digest: str) -> int:
-    backup = target.with_name(f".{target.name}.kvlint-backup")
     with target.open("r+b") as handle:
         old = handle.read()
         if hashlib.sha256(old).hexdigest() != digest:
             return CHANGED
-        with backup.open("xb") as copy:
-            copy.write(old)
-            copy.flush()
-            os.fsync(copy.fileno())
+        backup = _back_up(target, old)
         try:
             _fill(handle.fileno(), new)
         except OSError:
             _fill(handle.fileno(), old)
-            raise
-        finally:
             backup.unlink()
+            raise
+        backup.unlink()
     return 0
+
+
+def _back_up(target: Path, old: bytes) -> Path:
+    """Write the old bytes beside the file, readable for its owner alone."""
+    backup = target.with_name(f".{target.name}.kvlint-backup")
+    try:
+        descriptor = os.open(backup, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError as error:
+        raise OSError(error.errno, f"{backup.name} of an interrupted run lies beside it") from error
+    with os.fdopen(descriptor, "wb") as copy:
+        copy.write(old)
+        copy.flush()
+        os.fsync(copy.fileno())
+    return backup
 
 
 def _fill(descriptor: int, content: bytes) -> None:
