@@ -16,6 +16,10 @@ CODES = [rule.code for rule in RULES]
 FIXABLE = [rule for rule in RULES if rule.fixable != "none"]
 
 
+def options(rule: Rule) -> tuple[str, ...]:
+    return ("--sglang", "0.5.23", *(("--pedantic",) if rule.pedantic else ()))
+
+
 @pytest.mark.parametrize("rule", RULES, ids=CODES)
 def test_bad_example_is_found_where_it_is_marked_and_nowhere_else(
     rule: Rule, tmp_path: Path
@@ -26,7 +30,7 @@ def test_bad_example_is_found_where_it_is_marked_and_nowhere_else(
     if rule.code == "KV001":
         assert kvlint("check", file).returncode == 2
         return
-    found = {(finding.line, finding.code) for finding in check("--sglang", "0.5.23", file)}
+    found = {(finding.line, finding.code) for finding in check(*options(rule), file)}
     assert found == marks(rule.example.bad)
 
 
@@ -34,14 +38,14 @@ def test_bad_example_is_found_where_it_is_marked_and_nowhere_else(
 def test_good_example_is_silent(rule: Rule, tmp_path: Path) -> None:
     file = tmp_path / "good.py"
     file.write_text(rule.example.good, encoding="utf-8")
-    assert check("--sglang", "0.5.23", file) == []
+    assert check(*options(rule), file) == []
 
 
 @pytest.mark.parametrize("rule", FIXABLE, ids=[rule.code for rule in FIXABLE])
 def test_fix_of_bad_is_good(rule: Rule, tmp_path: Path) -> None:
     file = tmp_path / "example.py"
     file.write_text(unmarked(rule.example.bad), encoding="utf-8")
-    kvlint("check", "--no-cache", "--sglang", "0.5.23", "--fix", "--unsafe-fixes", file)
+    kvlint("check", "--no-cache", *options(rule), "--fix", "--unsafe-fixes", file)
     assert file.read_text(encoding="utf-8") == rule.example.good
 
 
