@@ -1,0 +1,231 @@
+"""Checks files: text -> tree -> uses of pools -> findings. Nothing is imported or run."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from kvlint.catalogue.model import Catalogue, Holder
+from kvlint.catalogue.resolve import View
+from kvlint.checks import (
+    absent_accessor,
+    capability_probe,
+    guarded_accessor,
+    raw_buffer_write,
+    sub_pool_reference,
+    sub_pool_write,
+)
+from kvlint.checks.asked import Asked, Check
+from kvlint.findings import FileError, Finding
+from kvlint.inference.context import Context
+from kvlint.inference.uses import Use
+from kvlint.rules import Rule, builtin_rules
+from kvlint.source.index import Module, ParseError, Project, digest, import_root
+from kvlint.source.text import SourceError, SourceFile, decode_source, read_source
+
+CHECKS: dict[str, Check] = {
+    "absent_accessor": absent_accessor.check,
+    "capability_probe": capability_probe.check,
+    "guarded_accessor": guarded_accessor.check,
+    "raw_buffer_write": raw_buffer_write.check,
+    "sub_pool_reference": sub_pool_reference.check,
+    "sub_pool_write": sub_pool_write.check,
+}
+_WORDS = (
+    b"KVPool",
+    b"KVCache",
+    b"kv_pool",
+    b"kvcache",
+    b"KOnlyPool",
+    b"DevicePool",
+    b"IndexerPool",
+)
+_WORDS_MORE = (b"_kv_buffer", b"k_pool", b"MambaPool")
+_CLASS = re.compile(rb"^[ \t]*class\s+(\w+)\s*\(([^)]*)\)", re.M)
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be checked, and against what.
+
+    `roots` are folders under which modules are looked for by name. `texts` replaces what is on
+    disk. `named` are files that were given one by one: they are parsed whatever they hold, while
+    of a folder's files only those are that can matter. `pool_files` are the project's files that
+    define pool classes (`pool_files()`), the same for every part of a run that is split.
+    """
+
+    files: tuple[Path, ...]
+    roots: tuple[Path, ...]
+    rules: tuple[Rule, ...]
+    catalogue: Catalogue
+    pedantic: bool = False
+    texts: Mapping[Path, bytes] = field(default_factory=dict)
+    named: frozenset[Path] = frozenset()
+    pool_files: tuple[Path, ...] | None = None
+
+
+@dataclass(frozen=True)
+class RawResult:
+    """What checking one file gave, before suppression. `depends_on`: other files of the project
+    that were consulted, with the sha256 of their content."""
+
+    path: Path
+    source: SourceFile | None
+    findings: tuple[Finding, ...] = ()
+    error: FileError | None = None
+    depends_on: tuple[tuple[Path, str], ...] = ()
+
+
+def relevant(path: Path, data: bytes) -> bool:
+    """Whether a Python file can matter at all: whether it speaks of pools or of launching."""
+    from kvlint import launch
+
+    if any(word in data for word in _WORDS) or any(word in data for word in _WORDS_MORE):
+        return True
+    return launch.is_candidate(path, data)
+
+
+def pool_files(files: Sequence[Path], catalogue: Catalogue) -> tuple[Path, ...]:
+    """Those of the files that define subclasses of pools, by the names in their class statements:
+    bases that are pool classes of the catalogue, or of the project in turn."""
+    known = {cls.name.encode() for cls in catalogue.classes.values() if cls.is_pool}
+    heads: list[tuple[Path, bytes, set[bytes]]] = []
+    for path in files:
+        try:
+            data = path.read_bytes()
+        except OSError:
+            continue
+        if b"Pool" in data or b"KVCache" in data:
+            for match in _CLASS.finditer(data):
+                heads.append((path, match[1], set(re.findall(rb"\w+", match[2]))))
+    found: dict[Path, None] = {}
+    changed = True
+    while changed:
+        changed = False
+        for path, name, bases in heads:
+            if bases & known and (name not in known or path not in found):
+                changed = changed or name not in known
+                known.add(name)
+                found[path] = None
+    return tuple(sorted(found))
+
+
+def check_files(request: Request) -> list[RawResult]:
+    """Check the files of a request, in this process, in order."""
+    context = make_context(request)
+    return [_check_file(request, context, path) for path in request.files]
+
+
+def make_context(request: Request) -> Context:
+    """The shared state of a run; the project's pool classes are part of its view."""
+    from kvlint.inference.classes import class_info
+    from kvlint.inference.context import module_frame
+
+    roots = dict.fromkeys([*(import_root(path) for path in request.files[:1]), *request.roots])
+    project = Project(tuple(roots), request.texts)
+    catalogue = replace(request.catalogue, classes=dict(request.catalogue.classes))
+    context = Context(project, View(catalogue), _holders_by_owner(catalogue.holders))
+    files = request.pool_files
+    for path in pool_files(request.files, catalogue) if files is None else files:
+        try:
+            module = project.module_at(path)
+        except (SourceError, ParseError):
+            continue
+        frame = module_frame(context, module)
+        for bindings in module.bindings.values():
+            for binding in bindings:
+                if isinstance(binding, ast.ClassDef):
+                    class_info(frame, {}, binding)
+    return context
+
+
+def _holders_by_owner(holders: Sequence[Holder]) -> dict[str, dict[str, Holder]]:
+    found: dict[str, dict[str, Holder]] = {}
+    for holder in holders:
+        found.setdefault(holder.owner, {})[holder.name] = holder
+    return found
+
+
+def _check_file(request: Request, context: Context, path: Path) -> RawResult:
+    from kvlint import launch
+
+    text = request.texts.get(path)
+    try:
+        source = read_source(path) if text is None else decode_source(path, text)
+        if launch.is_launch_file(path):
+            rules = [rule for rule in request.rules if rule.check == "launch"]
+            found = launch.check_launch_file(source, rules, request.catalogue.version)
+            return RawResult(path, source, _shown(request, found))
+        if path not in request.named and not relevant(path, source.data):
+            return RawResult(path, source)
+        context.project.consulted = set()
+        module = context.project.module_at(path)
+        found = check_module(request, context, module)
+    except (SourceError, ParseError) as error:
+        return RawResult(path, None, error=error.error)
+    except RecursionError:
+        message = "is nested too deeply to be checked"
+        return RawResult(path, source, error=FileError(path, message))
+    return RawResult(path, source, _shown(request, found), depends_on=_consulted(context, path))
+
+
+def _consulted(context: Context, path: Path) -> tuple[tuple[Path, str], ...]:
+    modules = context.project.consulted - {path}
+    return tuple(
+        (other, digest(context.project.module_at(other).source.data)) for other in sorted(modules)
+    )
+
+
+def _shown(request: Request, findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    shown = [found for found in findings if request.pedantic or found.severity != "hint"]
+    return tuple(sorted(shown, key=lambda found: found.sort_key))
+
+
+def check_module(request: Request, context: Context, module: Module) -> tuple[Finding, ...]:
+    """The findings of every selected rule in one module."""
+    from kvlint import launch
+
+    version = request.catalogue.version
+    rules = [
+        rule
+        for rule in request.rules
+        if rule.holds_for(version) and (request.pedantic or not rule.pedantic)
+    ]
+    uses = tuple(uses_of(context, module))
+    found = list(_asked(context, module, uses, rules, request.rules))
+    launching = [rule for rule in rules if rule.check == "launch" or rule.code == "KV301"]
+    if launching:
+        found += launch.check_python(module.source, module.tree, launching, version)
+    return tuple(found)
+
+
+def _asked(
+    context: Context,
+    module: Module,
+    uses: tuple[Use, ...],
+    rules: Sequence[Rule],
+    every: Sequence[Rule],
+) -> Iterator[Finding]:
+    known = {rule.code: rule for rule in (*builtin_rules(), *every)}
+    for name, check in CHECKS.items():
+        selected = [rule for rule in rules if rule.check == name]
+        if selected and uses:
+            asked = Asked(context, module, uses, selected, tuple(known.values()))
+            yield from check(asked)
+
+
+def uses_of(context: Context, module: Module) -> list[Use]:
+    """Every use of a pool in a module."""
+    from kvlint.inference.context import module_frame
+    from kvlint.inference.flow import execute, run_nested
+    from kvlint.inference.uses import Recorder
+
+    recorder = Recorder()
+    frame = module_frame(context, module)
+    frame.recorder = recorder
+    execute(frame, {}, module.tree.body)
+    run_nested(frame)
+    return sorted(recorder, key=lambda use: (use.node.lineno, use.node.col_offset, use.kind))

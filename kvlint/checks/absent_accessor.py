@@ -1,0 +1,83 @@
+"""Is a method or attribute used that none of the receiver's classes has?"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator
+
+from kvlint.checks.asked import Asked, finding
+from kvlint.findings import Finding
+from kvlint.inference.handlers import catches
+from kvlint.inference.pools import PoolSet, names, pool_set
+from kvlint.inference.uses import Use
+
+
+def check(asked: Asked) -> Iterator[Finding]:
+    for rule in asked.rules:
+        for use in asked.uses:
+            if use.kind != "access" or use.through_super or use.name in use.probed:
+                continue
+            pools = pool_set(asked.view, use.value)
+            if pools is None or pools.broad or not _absent(asked, use, pools):
+                continue
+            kind = "method" if use.call is not None else "attribute"
+            message = f"{names(pools)} has no {kind} `{use.name}`"
+            raises = f"AttributeError: '{_one(pools)}' object has no attribute '{use.name}'"
+            yield finding(
+                asked,
+                rule,
+                use,
+                pools,
+                message,
+                node=use.node,
+                raises=raises,
+                remedy=_remedy(asked, use, pools, rule.remedy),
+            )
+
+
+def _absent(asked: Asked, use: Use, pools: PoolSet) -> bool:
+    if use.name.startswith("__") or catches(use.caught, "AttributeError"):
+        return False
+    if any(asked.view.has_attribute(cls, use.name) is not False for cls in pools.classes):
+        return False
+    return not _set_here(asked.module.source.text, use.name)
+
+
+def _set_here(text: str, name: str) -> bool:
+    """Whether the module itself gives some object this attribute."""
+    assigned = rf"\.{re.escape(name)}\s*(:[^=\n]+)?=(?!=)"
+    by_name = rf"setattr\([^\n]*['\"]{re.escape(name)}['\"]"
+    return re.search(f"{assigned}|{by_name}", text) is not None
+
+
+def _one(pools: PoolSet) -> str:
+    return sorted(part.declared.rpartition(".")[2] for part in pools.parts)[0]
+
+
+def _remedy(asked: Asked, use: Use, pools: PoolSet, remedy: str) -> str:
+    """Name what a person may have meant: a close name, or the parent or sub-pool that has it."""
+    declared = pools.parts[0].declared
+    holders = [
+        f"`{attribute}`"
+        for attribute, classes in asked.view.sub_pools(declared).items()
+        if classes and all(asked.view.has_attribute(cls, use.name) for cls in classes)
+    ]
+    if holders:
+        return f"Its sub-pool {' and '.join(sorted(holders)[:3])} has it. {remedy}"
+    parents = {
+        parent.rpartition(".")[2]
+        for parent, _ in asked.view.parents_of(declared)
+        if asked.view.has_attribute(parent, use.name)
+    }
+    if parents:
+        return f"Its parent {' or '.join(sorted(parents)[:2])} has it. {remedy}"
+    close = difflib.get_close_matches(use.name, _offered(asked, declared), 1, 0.8)
+    return f"Did you mean `{close[0]}`? {remedy}" if close else remedy
+
+
+def _offered(asked: Asked, cls: str) -> list[str]:
+    found = set(asked.view.constructor_attributes(cls))
+    for own in asked.view.known_mro(cls):
+        found |= set(own.methods) | set(own.class_attributes)
+    return sorted(name for name in found if not name.startswith("_"))

@@ -1,0 +1,126 @@
+"""What every check is handed, and how a use becomes a finding."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from kvlint.catalogue.resolve import View
+from kvlint.findings import Evidence, Finding, Fix, Severity, Suggestion
+from kvlint.inference.context import Context
+from kvlint.inference.pools import Certainty, PoolSet, short
+from kvlint.inference.uses import Use
+from kvlint.rules import Rule
+from kvlint.source.index import Module
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """One module, the uses of pools in it, and the rules that are asked of them.
+
+    `rules` are the selected ones of this check; `every_rule` are all there are, since a use that
+    belongs to a special rule is not the general one's when the special rule is switched off.
+    """
+
+    ctx: Context
+    module: Module
+    uses: Sequence[Use]
+    rules: Sequence[Rule]
+    every_rule: Sequence[Rule]
+
+    @property
+    def view(self) -> View:
+        return self.ctx.view
+
+
+Check = Callable[[Asked], Iterator[Finding]]
+
+
+def finding(
+    asked: Asked,
+    rule: Rule,
+    use: Use,
+    pools: PoolSet,
+    message: str,
+    *,
+    certainty: Certainty = "certain",
+    node: ast.expr | None = None,
+    raises: str = "",
+    remedy: str | None = None,
+    fix: Fix | None = None,
+    suggestions: tuple[Suggestion, ...] = (),
+) -> Finding:
+    """A finding at the use (or at another node of it)."""
+    source = asked.module.source
+    place = node or use.call or use.node
+    span = source.span(
+        place.lineno,
+        place.col_offset,
+        place.end_lineno or place.lineno,
+        place.end_col_offset or place.col_offset,
+    )
+    severity: Severity = (
+        "warning" if certainty == "likely" and rule.severity == "error" else (rule.severity)
+    )
+    return Finding(
+        code=rule.code,
+        name=rule.name,
+        path=source.path,
+        span=span,
+        severity=severity,
+        message=message,
+        evidence=evidence_of(asked, use, pools),
+        raises=raises,
+        remedy=rule.remedy if remedy is None else remedy,
+        fix=fix,
+        suggestions=suggestions,
+        statement=statement_lines(use.statement),
+        receiver_classes=tuple(sorted({short(cls) for cls in pools.classes})),
+        accessor=use.name,
+    )
+
+
+def evidence_of(asked: Asked, use: Use, pools: PoolSet) -> tuple[Evidence, ...]:
+    """The steps by which the receiver is known. Where there is none, the class around it."""
+    if use.value.evidence:
+        return use.value.evidence
+    declared = " or ".join(sorted({f"`{short(part.declared)}`" for part in pools.parts}))
+    receiver = ast.unparse(use.receiver)
+    line = use.receiver.lineno
+    if use.cls is not None:
+        text = f"`{receiver}` is {declared}, in the body of `{short(use.cls)}`"
+        info = asked.ctx.classes.get(use.cls)
+        line = info.node.lineno if info is not None else line
+    else:
+        text = f"`{receiver}` is {declared}"
+    return (Evidence(text, asked.module.path, line),)
+
+
+def statement_lines(statement: ast.stmt) -> tuple[int, int]:
+    """The lines where a suppression counts: of a compound statement only its head."""
+    first = statement.lineno
+    body = getattr(statement, "body", None)
+    if isinstance(body, list) and body:
+        return first, max(first, body[0].lineno - 1)
+    cases = getattr(statement, "cases", None)
+    if cases:
+        return first, max(first, cases[0].pattern.lineno - 1)
+    return first, statement.end_lineno or first
+
+
+def in_family(asked: Asked, cls: str | None, relatives: Sequence[str]) -> bool:
+    """Whether code in a class body is at home in one of the pools: the class is the pool, a base,
+    a subclass or a mixin of it, or a pool class beside it in the module that defines it."""
+    if cls is None:
+        return False
+    enclosing = cls.partition(".<locals>.")[0]
+    view = asked.view
+    for relative in relatives:
+        if cls in view.mro(relative) or relative in view.mro(cls):
+            return True
+        if any(cls in view.mro(sub) for sub in view.subclasses(relative)):
+            return True
+        if enclosing == relative:
+            return True
+    return False

@@ -1,0 +1,148 @@
+"""Is an accessor called that only raises on what the receiver is?"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from kvlint.catalogue.families import family_of
+from kvlint.catalogue.resolve import ResolvedAccessor
+from kvlint.checks.asked import Asked, finding, in_family
+from kvlint.findings import Finding, Fix, Suggestion
+from kvlint.inference.handlers import catches
+from kvlint.inference.pools import PoolSet, certainty, names, pool_set, short
+from kvlint.inference.uses import Use
+from kvlint.rules import Rule
+
+WHY = {
+    "single-kv": "which keeps K and V in one buffer",
+    "k-only": "which stores no V",
+    "no-op": "which may never be written",
+}
+
+
+def check(asked: Asked) -> Iterator[Finding]:
+    for use in asked.uses:
+        if use.kind == "access" and use.call is not None:
+            yield from _called(asked, use)
+
+
+def _called(asked: Asked, use: Use) -> Iterator[Finding]:
+    pools = pool_set(asked.view, use.value)
+    if pools is None:
+        return
+    sure = certainty(pools, lambda cls: guards(asked, cls, use.name))
+    if sure is None:
+        return
+    guarding = sorted(cls for cls in pools.classes if guards(asked, cls, use.name))
+    accessor = asked.view.accessor(_shown(pools, guarding), use.name)
+    if catches(use.caught, accessor.exception or "Exception"):
+        return
+    if pools.owners and in_family(asked, use.cls, [owner for owner, _ in pools.owners]):
+        return
+    rule = rule_for(asked, guarding, use.name)
+    if rule is None:
+        return
+    family = rule.parameters.get("family", "")
+    always = "always raises" if sure == "certain" else "raises"
+    message = f"`{use.name}` {always} on {_guarding_names(pools, guarding, sure == 'likely')}"
+    if family in WHY:
+        message = f"{message}, {WHY[family]}"
+    fix, suggestions = _fix(asked, use, pools, family) if sure == "certain" else (None, ())
+    yield finding(
+        asked,
+        rule,
+        use,
+        pools,
+        message,
+        certainty=sure,
+        raises=raised(accessor),
+        fix=fix,
+        suggestions=suggestions,
+    )
+
+
+def guards(asked: Asked, cls: str, name: str) -> bool:
+    """Whether every call raises. An abstract method of a class nobody can instantiate says
+    nothing: a subclass will define it."""
+    accessor = asked.view.accessor(cls, name)
+    if accessor.kind != "guard" or accessor.is_property:
+        return False
+    abstract = accessor.method is not None and accessor.method.kind == "abstract"
+    return not abstract or asked.view.concrete(cls)
+
+
+def _shown(pools: PoolSet, guarding: list[str]) -> str:
+    declared = [part.declared for part in pools.parts if part.declared in guarding]
+    return declared[0] if declared else guarding[0]
+
+
+def _guarding_names(pools: PoolSet, guarding: list[str], some: bool) -> str:
+    if not some:
+        return names(pools)
+    found = sorted({short(cls) for cls in guarding})
+    shown = ", ".join(found[:3]) + (f" and {len(found) - 3} more" if len(found) > 3 else "")
+    return f"{shown}, which the receiver can be"
+
+
+def rule_for(asked: Asked, guarding: list[str], name: str) -> Rule | None:
+    """The rule that takes this accessor on these classes: a special one, else the general one.
+    None where that rule is not selected."""
+    every = [rule for rule in asked.every_rule if rule.check == "guarded_accessor"]
+    special = [rule for rule in every if not rule.parameters.get("rest")]
+    taken = next((rule for rule in special if _takes(asked, rule, guarding, name)), None)
+    if taken is None:
+        taken = next((rule for rule in every if rule.parameters.get("rest")), None)
+    return taken if taken is not None and taken in asked.rules else None
+
+
+def _takes(asked: Asked, rule: Rule, guarding: list[str], name: str) -> bool:
+    if name not in rule.parameters.get("accessors", ()):
+        return False
+    classes = rule.parameters.get("classes")
+    if classes is not None:
+        return all(short(cls) in classes or cls in classes for cls in guarding)
+    family = rule.parameters.get("family")
+    return family is None or all(family_of(asked.view, cls) == family for cls in guarding)
+
+
+def raised(accessor: ResolvedAccessor) -> str:
+    """`NotImplementedError: Use get_key_buffer instead.`"""
+    exception = accessor.exception or "an exception"
+    return f"{exception}: {accessor.message}" if accessor.message else exception
+
+
+def _fix(
+    asked: Asked, use: Use, pools: PoolSet, family: str
+) -> tuple[Fix | None, tuple[Suggestion, ...]]:
+    from kvlint.fixing import k_only, single_kv
+
+    call = use.call
+    if call is None or use.through_super or not isinstance(call.func, ast.Attribute):
+        return None, ()
+    source, tree = asked.module.source, asked.module.tree
+    if family == "single-kv" and use.name == "get_kv_buffer":
+        receiver = ast.unparse(use.receiver)
+        others = single_kv.alternatives(source, tree, call, receiver)
+        return single_kv.fix_pair_read(source, tree, call), others
+    if family == "single-kv" and use.name == "get_value_buffer":
+        receiver = ast.unparse(use.receiver)
+        others = single_kv.alternatives(source, tree, call, receiver)
+        return single_kv.fix_value_read(source, tree, call), others
+    if family == "k-only":
+        owner = _index_owner(asked, use, pools)
+        parameters = asked.view.accessor(owner, "set_index_k_buffer").parameters if owner else ()
+        fix = k_only.fix_k_only_write(source, tree, call, owner is not None, parameters)
+        return fix, k_only.alternatives(source, tree, call, ast.unparse(use.receiver))
+    return None, ()
+
+
+def _index_owner(asked: Asked, use: Use, pools: PoolSet) -> str | None:
+    """The parent whose `set_index_k_buffer` writes this sub-pool, where the call names it."""
+    if not isinstance(use.receiver, ast.Attribute) or len(pools.owners) == 0:
+        return None
+    for owner, attribute in pools.owners:
+        works = asked.view.accessor(owner, "set_index_k_buffer").kind in ("works", "conditional")
+        if attribute != use.receiver.attr or not works:
+            return None
+    return pools.owners[0][0]

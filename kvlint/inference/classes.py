@@ -1,0 +1,299 @@
+"""Classes of the checked project: their bases, and what an attribute of an instance holds."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from kvlint.catalogue.class_facts import own_facts
+from kvlint.inference.context import Context, Env, Frame, module_frame
+from kvlint.inference.values import (
+    NOTHING,
+    UNKNOWN,
+    ClassObject,
+    Elements,
+    External,
+    Function,
+    Value,
+    join,
+    value,
+    without_none,
+)
+from kvlint.source.index import Module
+
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True, eq=False)
+class ClassInfo:
+    """One class body of the project. `bases` are qualified names; a base that is not understood
+    is "?"."""
+
+    qualname: str
+    module: Module
+    node: ast.ClassDef
+    bases: tuple[str, ...]
+    is_pool: bool
+    outer: tuple[Env, ...] = ()
+    members: dict[str, list[ast.stmt]] = field(default_factory=dict)
+    stores: dict[str, list[FunctionNode]] = field(default_factory=dict)
+    """Attribute -> methods that assign it on their first parameter."""
+
+    @property
+    def name(self) -> str:
+        return self.node.name
+
+
+def class_info(frame: Frame, env: Env, node: ast.ClassDef) -> ClassInfo:
+    """Facts about a class statement; a pool class joins the catalogue's view."""
+    from kvlint.inference.expressions import evaluate
+
+    ctx = frame.ctx
+    known = ctx.class_of_node.get(node)
+    if known is not None:
+        return known
+    if node in ctx.active:
+        ctx.cuts += 1
+        return ClassInfo("?", frame.module, node, (), False)
+    ctx.active.add(node)
+    try:
+        quiet = Frame(ctx, frame.module, frame.cls, None, frame.qualname, frame.outer)
+        bases = tuple(_base_name(evaluate(quiet, env, base)) for base in _base_nodes(node))
+    finally:
+        ctx.active.discard(node)
+    scope = (
+        f"{frame.qualname}.<locals>."
+        if frame.function is not None
+        else (f"{frame.qualname}." if frame.qualname else "")
+    )
+    qualname = f"{frame.module.name}.{scope}{node.name}"
+    outer = (env, *frame.outer) if frame.function is not None else ()
+    is_pool = any(is_pool_class(ctx, base) for base in bases)
+    info = ClassInfo(qualname, frame.module, node, bases, is_pool, outer)
+    _index_members(info)
+    ctx.class_of_node[node] = info
+    ctx.classes[qualname] = info
+    if is_pool or _is_mixin_of_catalogue(ctx, bases):
+        join_catalogue(ctx, info)
+    return info
+
+
+def _base_nodes(node: ast.ClassDef) -> Iterator[ast.expr]:
+    for base in node.bases:
+        yield base.value if isinstance(base, ast.Subscript) else base
+
+
+def _base_name(base: Value) -> str:
+    atoms = base.atoms or frozenset()
+    if len(atoms) == 1:
+        atom = next(iter(atoms))
+        if isinstance(atom, ClassObject):
+            return atom.cls
+        if isinstance(atom, External):
+            return atom.name.removeprefix("builtins.")
+    return "?"
+
+
+def _is_mixin_of_catalogue(ctx: Context, bases: tuple[str, ...]) -> bool:
+    return any(base in ctx.view.catalogue.classes for base in bases)
+
+
+def join_catalogue(ctx: Context, info: ClassInfo) -> None:
+    """Add a project class, and the project classes among its bases, to the view."""
+    if info.qualname in ctx.view.catalogue.classes:
+        return
+    for base in info.bases:
+        parent = ctx.classes.get(base)
+        if parent is not None:
+            join_catalogue(ctx, parent)
+    path = info.module.path.as_posix()
+    ctx.view.add(own_facts(info.node, info.qualname, info.bases, path, info.is_pool))
+
+
+def is_pool_class(ctx: Context, qualname: str) -> bool:
+    known = ctx.view.catalogue.classes.get(qualname)
+    if known is not None:
+        return known.is_pool
+    info = ctx.classes.get(qualname)
+    return info is not None and info.is_pool
+
+
+def _index_members(info: ClassInfo) -> None:
+    for statement in _body(info.node.body):
+        for name in _member_names(statement):
+            info.members.setdefault(name, []).append(statement)
+        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            for name in sorted(_self_stores(statement)):
+                info.stores.setdefault(name, []).append(statement)
+
+
+def _body(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    for statement in body:
+        if isinstance(statement, ast.If):
+            yield from _body(statement.body)
+            yield from _body(statement.orelse)
+        else:
+            yield statement
+
+
+def _member_names(statement: ast.stmt) -> Iterator[str]:
+    if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        yield statement.name
+    elif isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+        yield statement.target.id
+    elif isinstance(statement, ast.Assign):
+        for target in statement.targets:
+            if isinstance(target, ast.Name):
+                yield target.id
+
+
+def _self_stores(function: FunctionNode) -> set[str]:
+    if not function.args.args and not function.args.posonlyargs:
+        return set()
+    first = (function.args.posonlyargs or function.args.args)[0].arg
+    return {
+        node.attr
+        for node in ast.walk(function)
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.ctx, ast.Store)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == first
+    }
+
+
+def ancestors(ctx: Context, qualname: str) -> list[str]:
+    """The class and its bases, nearest first: the MRO for pools, depth first otherwise."""
+    if qualname in ctx.view.catalogue.classes:
+        return list(ctx.view.mro(qualname))
+    found: list[str] = [qualname]
+    info = ctx.classes.get(qualname)
+    for base in info.bases if info is not None else ():
+        if base in found:
+            continue
+        found += [name for name in ancestors(ctx, base) if name not in found]
+    return found
+
+
+def is_subclass(ctx: Context, qualname: str, base: str) -> bool:
+    return qualname == base or base in ancestors(ctx, qualname)
+
+
+def source_class(ctx: Context, qualname: str) -> ClassInfo | None:
+    """The class body behind a qualified name, where its module is part of the project."""
+    if qualname in ctx.classes:
+        return ctx.classes[qualname]
+    module_name, _, name = qualname.rpartition(".")
+    module = ctx.project.module(module_name) if module_name else None
+    for binding in module.bindings.get(name, ()) if module is not None else ():
+        if isinstance(binding, ast.ClassDef) and module is not None:
+            return class_info(module_frame(ctx, module), {}, binding)
+    return None
+
+
+def class_frame(ctx: Context, info: ClassInfo) -> Frame:
+    prefix = info.qualname.removeprefix(f"{info.module.name}.")
+    return Frame(ctx, info.module, info, None, prefix, info.outer)
+
+
+def instance_attribute(ctx: Context, cls: str, name: str) -> Value | None:
+    """What `name` of an instance of a project class holds; None where no project class of its MRO
+    says anything of it."""
+    key = (cls, name)
+    if key in ctx.attributes:
+        return ctx.attributes[key]
+    if key in ctx.active:
+        ctx.cuts += 1
+        return UNKNOWN
+    ctx.active.add(key)
+    cuts = ctx.cuts
+    try:
+        found = _instance_attribute(ctx, cls, name)
+    finally:
+        ctx.active.discard(key)
+    if found is not None and ctx.cuts == cuts:
+        ctx.attributes[key] = found
+    return found
+
+
+def _instance_attribute(ctx: Context, cls: str, name: str) -> Value | None:
+    infos = [info for base in ancestors(ctx, cls) if (info := source_class(ctx, base)) is not None]
+    for info in infos:
+        declared = _declared(ctx, info, name)
+        if declared is not None:
+            return declared
+    parts = [part for info in infos for part in _assigned(ctx, info, name)]
+    if not parts:
+        return None
+    real = [part for part in parts if without_none(part) != value()]
+    return without_none(join(real)) if real else NOTHING
+
+
+def _declared(ctx: Context, info: ClassInfo, name: str) -> Value | None:
+    """A method, a property, or an annotation in the class body or at an assignment to self."""
+    from kvlint.inference.annotations import annotation_value
+    from kvlint.inference.functions import property_value
+
+    for member in reversed(info.members.get(name, [])):
+        if isinstance(member, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            if is_property(member):
+                return property_value(ctx, info, member)
+            return value(Function(info.module, member, info))
+        if isinstance(member, ast.AnnAssign):
+            declared = annotation_value(class_frame(ctx, info), {}, member.annotation)
+            if declared.known:
+                step = class_frame(ctx, info).evidence(
+                    f"`{info.name}.{name}` is annotated `{ast.unparse(member.annotation)}`", member
+                )
+                return Value(without_none(declared).atoms, (step,))
+    for method in info.stores.get(name, []):
+        for node in ast.walk(method):
+            if isinstance(node, ast.AnnAssign) and _is_self_target(node.target, method, name):
+                frame = class_frame(ctx, info)
+                declared = annotation_value(frame, {}, node.annotation)
+                if declared.known:
+                    text = f"`self.{name}` is annotated `{ast.unparse(node.annotation)}`"
+                    return Value(without_none(declared).atoms, (frame.evidence(text, node),))
+    return None
+
+
+def _is_self_target(target: ast.expr, method: FunctionNode, name: str) -> bool:
+    first = (method.args.posonlyargs or method.args.args)[0].arg
+    return (
+        isinstance(target, ast.Attribute)
+        and target.attr == name
+        and isinstance(target.value, ast.Name)
+        and target.value.id == first
+    )
+
+
+def _assigned(ctx: Context, info: ClassInfo, name: str) -> Iterator[Value]:
+    from kvlint.inference.expressions import evaluate
+    from kvlint.inference.functions import stores_of
+
+    for member in info.members.get(name, []):
+        if isinstance(member, ast.Assign):
+            found = evaluate(class_frame(ctx, info), {}, member.value)
+            yield found if found != value(Elements(value())) else value()
+        elif isinstance(member, ast.ClassDef):
+            nested = class_info(class_frame(ctx, info), {}, member)
+            yield value(ClassObject(nested.qualname))
+        elif isinstance(member, ast.AnnAssign):
+            yield UNKNOWN
+    for method in info.stores.get(name, []):
+        yield from stores_of(ctx, info, method).get(name, [UNKNOWN])
+
+
+def is_property(function: FunctionNode) -> bool:
+    return any(
+        _last_name(decorator) in ("property", "cached_property", "abstractproperty")
+        for decorator in function.decorator_list
+    )
+
+
+def _last_name(node: ast.expr) -> str:
+    if isinstance(node, ast.Call):
+        node = node.func
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""

@@ -1,0 +1,395 @@
+"""What an expression holds. Evaluating records the uses of pools on the way."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+from kvlint.inference.access import attribute
+from kvlint.inference.context import Env, Frame
+from kvlint.inference.recording import record_access, record_store, record_sub_pool_store
+from kvlint.inference.symbols import name_value
+from kvlint.inference.values import (
+    NOTHING,
+    UNKNOWN,
+    ClassObject,
+    Constant,
+    Elements,
+    External,
+    HolderCall,
+    Items,
+    Mapping,
+    Value,
+    element_of,
+    item_of,
+    join,
+    value,
+)
+
+
+def evaluate(frame: Frame, env: Env, node: ast.expr) -> Value:
+    """The value of an expression in an environment (which a walrus may extend)."""
+    handler = HANDLERS.get(type(node))
+    if handler is not None:
+        return handler(frame, env, node)
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.expr):
+            evaluate(frame, env, child)
+    return UNKNOWN
+
+
+def path_of(node: ast.AST) -> str | None:
+    """The access path of an expression: `a.b`, `a.b[0]`; None where it has none."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        base = path_of(node.value)
+        return f"{base}.{node.attr}" if base is not None else None
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+        base = path_of(node.value)
+        return f"{base}[{node.slice.value!r}]" if base is not None else None
+    if isinstance(node, ast.NamedExpr):
+        return node.target.id
+    return None
+
+
+def forget(env: Env, path: str) -> None:
+    """Drop what is known of the path and of everything reached through it."""
+    env.pop(path, None)
+    prefixes = (f"{path}.", f"{path}[", f"{path}?")
+    for key in [key for key in env if key.startswith(prefixes)]:
+        del env[key]
+
+
+def assign(frame: Frame, env: Env, target: ast.expr, found: Value, source: ast.expr | None) -> None:
+    """Bind a target. `source` is the expression assigned, None where there is none."""
+    if isinstance(target, ast.Name):
+        _assign_name(frame, env, target.id, found, source)
+    elif isinstance(target, ast.Attribute):
+        _assign_attribute(frame, env, target, found)
+    elif isinstance(target, (ast.Tuple, ast.List)):
+        _unpack(frame, env, target, found, source)
+    elif isinstance(target, ast.Starred):
+        assign(frame, env, target.value, value(Elements(found)), None)
+    elif isinstance(target, ast.Subscript):
+        evaluate(frame, env, target.slice)
+        base = evaluate(frame, env, target.value)
+        record_store(frame, target, target.value, base)
+        path = path_of(target)
+        if path is not None:
+            forget(env, path)
+            env[path] = found
+        _put_into(env, target.value, found)
+
+
+def _assign_name(frame: Frame, env: Env, name: str, found: Value, source: ast.expr | None) -> None:
+    if not found.known and name in frame.declared:
+        found = frame.declared[name]
+    forget(env, name)
+    for kept in [kept for kept, test in frame.tests.items() if _mentions(test, name)]:
+        del frame.tests[kept]
+    frame.tests.pop(name, None)
+    if isinstance(source, (ast.Call, ast.BoolOp, ast.Compare, ast.UnaryOp)):
+        frame.tests[name] = source
+    env[name] = found
+    for _, snapshot in frame.nested:
+        if name in snapshot:
+            known = snapshot[name]
+            forget(snapshot, name)
+            snapshot[name] = join([known, found])
+        else:
+            snapshot[name] = found
+
+
+def _mentions(test: ast.expr, name: str) -> bool:
+    return any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(test))
+
+
+def _assign_attribute(frame: Frame, env: Env, target: ast.Attribute, found: Value) -> None:
+    evaluate(frame, env, target.value)
+    path = path_of(target)
+    record_sub_pool_store(frame, target, found)
+    if path is None:
+        return
+    if isinstance(target.value, ast.Name) and target.value.id == frame.self_name:
+        step = frame.evidence(f"assigned to `{path}`", target)
+        frame.self_stores.setdefault(target.attr, []).append(found.because(step))
+    forget(env, path)
+    if found.known:
+        env[path] = found
+
+
+def _unpack(
+    frame: Frame, env: Env, target: ast.Tuple | ast.List, found: Value, source: ast.expr | None
+) -> None:
+    sources = source.elts if isinstance(source, (ast.Tuple, ast.List)) else []
+    same = len(sources) == len(target.elts)
+    starred = any(isinstance(element, ast.Starred) for element in target.elts)
+    for index, element in enumerate(target.elts):
+        part = item_of(found, None if starred else index)
+        assign(frame, env, element, part, sources[index] if same else None)
+
+
+def _put_into(env: Env, container: ast.expr, found: Value) -> None:
+    """`pools[key] = pool`: the container holds that too from here on."""
+    path = path_of(container)
+    known = env.get(path) if path is not None else None
+    if path is None or known is None or known.atoms is None:
+        return
+    atoms = [
+        Mapping(join([atom.value, found]))
+        if isinstance(atom, Mapping)
+        else Elements(join([atom.element, found]))
+        if isinstance(atom, Elements)
+        else atom
+        for atom in known.atoms
+    ]
+    env[path] = value(*atoms, evidence=known.evidence)
+
+
+def _name(frame: Frame, env: Env, node: ast.Name) -> Value:
+    return name_value(frame, env, node.id)
+
+
+def _attribute(frame: Frame, env: Env, node: ast.Attribute) -> Value:
+    base = evaluate(frame, env, node.value)
+    if base.atoms:
+        record_access(frame, env, node, base, None)
+    return attribute_at(frame, env, node, base)
+
+
+def attribute_at(frame: Frame, env: Env, node: ast.Attribute, base: Value) -> Value:
+    """`base.attr` as the environment has it: narrowed or assigned, else what the class says."""
+    path = path_of(node)
+    if path is not None:
+        if path in env:
+            return env[path]
+        for outer in frame.outer:
+            if path in outer:
+                return outer[path]
+    return attribute(frame.ctx, base, node.attr)
+
+
+def _constant(frame: Frame, env: Env, node: ast.Constant) -> Value:
+    if node.value is None:
+        return NOTHING
+    return value(Constant(node.value)) if isinstance(node.value, (str, int)) else UNKNOWN
+
+
+def _tuple(frame: Frame, env: Env, node: ast.Tuple) -> Value:
+    parts = [evaluate(frame, env, element) for element in node.elts]
+    if any(isinstance(element, ast.Starred) for element in node.elts):
+        return value(Elements(join(parts)))
+    return value(Items(tuple(parts)))
+
+
+def _list(frame: Frame, env: Env, node: ast.List | ast.Set) -> Value:
+    return value(Elements(join([evaluate(frame, env, element) for element in node.elts])))
+
+
+def _dict(frame: Frame, env: Env, node: ast.Dict) -> Value:
+    entries: list[tuple[str, Value]] = []
+    parts: list[Value] = []
+    for key, item in zip(node.keys, node.values, strict=True):
+        if key is not None:
+            evaluate(frame, env, key)
+        found = evaluate(frame, env, item)
+        if key is None:
+            found = item_of(found, None)
+        parts.append(found)
+        if isinstance(key, ast.Constant) and isinstance(key.value, str):
+            entries.append((key.value, found))
+    return value(Mapping(join(parts), tuple(entries)))
+
+
+def _starred(frame: Frame, env: Env, node: ast.Starred) -> Value:
+    return element_of(evaluate(frame, env, node.value))
+
+
+def _walrus(frame: Frame, env: Env, node: ast.NamedExpr) -> Value:
+    found = evaluate(frame, env, node.value)
+    assign(frame, env, node.target, found, node.value)
+    return env[node.target.id]
+
+
+def _conditional(frame: Frame, env: Env, node: ast.IfExp) -> Value:
+    from kvlint.inference.narrowing import branches
+
+    true, false = branches(frame, env, node.test)
+    parts = []
+    if true is not None:
+        parts.append(evaluate(frame, true, node.body))
+    if false is not None:
+        parts.append(evaluate(frame, false, node.orelse))
+    return join(parts) if parts else UNKNOWN
+
+
+def _boolean(frame: Frame, env: Env, node: ast.BoolOp) -> Value:
+    """`a or b` gives a where it is true; `a and b` gives b where all before are true."""
+    from kvlint.inference.narrowing import branches
+    from kvlint.inference.values import without_none
+
+    parts: list[Value] = []
+    current: Env | None = env
+    for operand in node.values[:-1]:
+        if current is None:
+            break
+        true, false = branches(frame, current, operand)
+        if isinstance(node.op, ast.Or):
+            quiet = Frame(frame.ctx, frame.module, frame.cls, frame.function, outer=frame.outer)
+            parts.append(without_none(evaluate(quiet, dict(current), operand)))
+            current = false
+        else:
+            current = true
+    if current is not None:
+        last = evaluate(frame, current, node.values[-1])
+        parts.append(last)
+        if isinstance(node.op, ast.And):
+            return last
+    return join(parts) if parts else UNKNOWN
+
+
+def _unary(frame: Frame, env: Env, node: ast.UnaryOp) -> Value:
+    inner = evaluate(frame, env, node.operand)
+    if isinstance(node.op, ast.USub) and inner.atoms and len(inner.atoms) == 1:
+        atom = next(iter(inner.atoms))
+        if isinstance(atom, Constant) and isinstance(atom.value, int):
+            return value(Constant(-atom.value))
+    return UNKNOWN
+
+
+def _binary(frame: Frame, env: Env, node: ast.BinOp) -> Value:
+    left, right = evaluate(frame, env, node.left), evaluate(frame, env, node.right)
+    if isinstance(node.op, ast.BitOr) and all(
+        part.atoms and all(isinstance(a, ClassObject) or part == NOTHING for a in part.atoms)
+        for part in (left, right)
+    ):
+        return join([left, right])
+    if isinstance(node.op, ast.Add) and left.atoms and right.atoms:
+        return value(Elements(join([element_of(left), element_of(right)])))
+    return UNKNOWN
+
+
+def _subscript(frame: Frame, env: Env, node: ast.Subscript) -> Value:
+    base = evaluate(frame, env, node.value)
+    index = evaluate(frame, env, node.slice)
+    path = path_of(node)
+    if path is not None and path in env:
+        return env[path]
+    atoms = base.atoms or frozenset()
+    if len(atoms) == 1:
+        atom = next(iter(atoms))
+        if isinstance(atom, External) and atom.name.rpartition(".")[2] in ("Union", "Optional"):
+            return _union(index, atom.name.endswith("Optional"))
+        if isinstance(atom, ClassObject):
+            return base
+    if isinstance(node.slice, ast.Slice):
+        return (
+            base
+            if not any(isinstance(a, Items) for a in atoms)
+            else (value(Elements(element_of(base))))
+        )
+    return item_of(base, _literal(index))
+
+
+def _union(index: Value, optional: bool) -> Value:
+    parts = element_of(index) if any(isinstance(a, Items) for a in index.atoms or ()) else index
+    return join([parts, NOTHING]) if optional else parts
+
+
+def _literal(index: Value) -> int | str | None:
+    atoms = index.atoms or frozenset()
+    atom = next(iter(atoms)) if len(atoms) == 1 else None
+    return atom.value if isinstance(atom, Constant) else None
+
+
+def _comprehension(
+    frame: Frame, env: Env, node: ast.ListComp | ast.SetComp | ast.GeneratorExp
+) -> Value:
+    inner = _generators(frame, env, node.generators)
+    return value(Elements(evaluate(frame, inner, node.elt)))
+
+
+def _dict_comprehension(frame: Frame, env: Env, node: ast.DictComp) -> Value:
+    inner = _generators(frame, env, node.generators)
+    evaluate(frame, inner, node.key)
+    return value(Mapping(evaluate(frame, inner, node.value)))
+
+
+def _generators(frame: Frame, env: Env, generators: list[ast.comprehension]) -> Env:
+    from kvlint.inference.narrowing import branches
+
+    inner = dict(env)
+    for generator in generators:
+        items = element_of(evaluate(frame, inner, generator.iter))
+        assign(frame, inner, generator.target, items, None)
+        for test in generator.ifs:
+            true, _ = branches(frame, inner, test)
+            inner = true if true is not None else inner
+    return inner
+
+
+def _lambda(frame: Frame, env: Env, node: ast.Lambda) -> Value:
+    inner = dict(env)
+    arguments = node.args
+    for argument in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]:
+        forget(inner, argument.arg)
+        inner[argument.arg] = UNKNOWN
+    for extra in (arguments.vararg, arguments.kwarg):
+        if extra is not None:
+            inner[extra.arg] = UNKNOWN
+    for default in [*arguments.defaults, *arguments.kw_defaults]:
+        if default is not None:
+            evaluate(frame, env, default)
+    outer, frame.caught = frame.caught, ()
+    result = evaluate(frame, inner, node.body)
+    frame.caught = outer
+    return value(HolderCall(result))
+
+
+def _await(frame: Frame, env: Env, node: ast.Await) -> Value:
+    return evaluate(frame, env, node.value)
+
+
+def _yield(frame: Frame, env: Env, node: ast.Yield) -> Value:
+    frame.yielded.append(evaluate(frame, env, node.value) if node.value else UNKNOWN)
+    return UNKNOWN
+
+
+def _yield_from(frame: Frame, env: Env, node: ast.YieldFrom) -> Value:
+    frame.yielded.append(element_of(evaluate(frame, env, node.value)))
+    return UNKNOWN
+
+
+def _call(frame: Frame, env: Env, node: ast.Call) -> Value:
+    from kvlint.inference.calls import call
+
+    return call(frame, env, node)
+
+
+HANDLERS: dict[type[ast.expr], Callable[[Frame, Env, Any], Value]] = {
+    ast.Name: _name,
+    ast.Attribute: _attribute,
+    ast.Constant: _constant,
+    ast.Tuple: _tuple,
+    ast.List: _list,
+    ast.Set: _list,
+    ast.Dict: _dict,
+    ast.Starred: _starred,
+    ast.NamedExpr: _walrus,
+    ast.IfExp: _conditional,
+    ast.BoolOp: _boolean,
+    ast.UnaryOp: _unary,
+    ast.BinOp: _binary,
+    ast.Subscript: _subscript,
+    ast.ListComp: _comprehension,
+    ast.SetComp: _comprehension,
+    ast.GeneratorExp: _comprehension,
+    ast.DictComp: _dict_comprehension,
+    ast.Lambda: _lambda,
+    ast.Await: _await,
+    ast.Yield: _yield,
+    ast.YieldFrom: _yield_from,
+    ast.Call: _call,
+}

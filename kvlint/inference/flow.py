@@ -1,0 +1,397 @@
+"""Walks statements: what each name holds at each place, joined where paths meet."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from kvlint.inference.annotations import annotation_value
+from kvlint.inference.classes import class_info
+from kvlint.inference.context import Context, Env, Frame, module_frame
+from kvlint.inference.expressions import assign, evaluate, forget, path_of
+from kvlint.inference.functions import entry_env, run_function, self_value_of
+from kvlint.inference.handlers import caught_by_try, caught_by_with
+from kvlint.inference.narrowing import branches, narrow_case
+from kvlint.inference.values import (
+    UNKNOWN,
+    Elements,
+    Function,
+    Value,
+    element_of,
+    join,
+    only,
+    value,
+)
+from kvlint.source.index import Module, bindings_of
+
+__all__ = ["entry_env", "execute", "join_envs", "module_env", "run_nested"]
+
+MAX_ROUNDS = 3
+
+
+def join_envs(envs: Sequence[Env | None]) -> Env | None:
+    """Where paths meet. A plain name that one path alone binds keeps its value; an access path
+    that one path alone narrowed or assigned is forgotten."""
+    alive = [env for env in envs if env is not None]
+    if not alive:
+        return None
+    if len(alive) == 1:
+        return alive[0]
+    first, *rest = alive
+    joined: Env = {}
+    for name, known in first.items():
+        same = True
+        for env in rest:
+            other = env.get(name)
+            if other is not known and other != known:
+                same = False
+                break
+        if same:
+            joined[name] = known
+            continue
+        present = [env[name] for env in alive if name in env]
+        if len(present) == len(alive) or name.isidentifier():
+            joined[name] = join(present)
+    for env in rest:
+        for name in env:
+            if name not in first and name not in joined and name.isidentifier():
+                joined[name] = join(env[name] for env in rest if name in env)
+    return joined
+
+
+def execute(frame: Frame, env: Env | None, body: Sequence[ast.stmt]) -> Env | None:
+    """Run a block. None: the end is not reached."""
+    for statement in body:
+        if env is None:
+            return None
+        frame.statement = statement
+        handler = HANDLERS.get(type(statement))
+        if handler is not None:
+            env = handler(frame, env, statement)
+        else:
+            _bind_others(frame, env, statement)
+    return env
+
+
+def _bind_others(frame: Frame, env: Env, statement: ast.stmt) -> None:
+    from kvlint.inference.symbols import binding_value
+
+    for name, binding in bindings_of(statement, frame.module):
+        forget(env, name)
+        env[name] = binding_value(frame.ctx, frame.module, binding)
+
+
+def _expression(frame: Frame, env: Env, node: ast.Expr) -> Env | None:
+    evaluate(frame, env, node.value)
+    return None if _never_returns(node.value) else env
+
+
+def _never_returns(node: ast.expr) -> bool:
+    if not isinstance(node, ast.Call):
+        return False
+    text = path_of(node.func)
+    return text in (
+        "sys.exit",
+        "exit",
+        "quit",
+        "os._exit",
+        "os.abort",
+        "pytest.fail",
+        "pytest.skip",
+    )
+
+
+def _assign(frame: Frame, env: Env, node: ast.Assign) -> Env:
+    found = evaluate(frame, env, node.value)
+    for target in node.targets:
+        assign(frame, env, target, found, node.value)
+    return env
+
+
+def _annotated(frame: Frame, env: Env, node: ast.AnnAssign) -> Env:
+    declared = annotation_value(frame, env, node.annotation)
+    found = evaluate(frame, env, node.value) if node.value is not None else UNKNOWN
+    if declared.known:
+        text = f"`{ast.unparse(node.target)}` is annotated `{ast.unparse(node.annotation)}`"
+        step = frame.evidence(text, node)
+        path = path_of(node.target)
+        if path is not None:
+            frame.declared[path] = Value(declared.atoms, (step,))
+        found = found if found.known else Value(declared.atoms, (step,))
+    assign(frame, env, node.target, found, node.value)
+    return env
+
+
+def _augmented(frame: Frame, env: Env, node: ast.AugAssign) -> Env:
+    evaluate(frame, env, node.value)
+    assign(frame, env, node.target, UNKNOWN, None)
+    return env
+
+
+def _return(frame: Frame, env: Env, node: ast.Return) -> None:
+    frame.returned.append(evaluate(frame, env, node.value) if node.value else value())
+
+
+def _raise(frame: Frame, env: Env, node: ast.Raise) -> None:
+    for part in (node.exc, node.cause):
+        if part is not None:
+            evaluate(frame, env, part)
+
+
+def _if(frame: Frame, env: Env, node: ast.If) -> Env | None:
+    true, false = branches(frame, env, node.test)
+    return join_envs([execute(frame, true, node.body), execute(frame, false, node.orelse)])
+
+
+def _assert(frame: Frame, env: Env, node: ast.Assert) -> Env | None:
+    true, false = branches(frame, env, node.test)
+    if node.msg is not None and false is not None:
+        evaluate(frame, false, node.msg)
+    return true
+
+
+def _loop(
+    frame: Frame,
+    env: Env,
+    enter: Callable[[Env], tuple[Env | None, Env | None]],
+    body: Sequence[ast.stmt],
+    orelse: Sequence[ast.stmt],
+) -> Env | None:
+    """Rounds until the environment at the head no longer changes."""
+    head: Env = env
+    broken: list[Env] = []
+    leave: Env | None = None
+    for _ in range(MAX_ROUNDS):
+        frame.breaks.append([])
+        frame.continues.append([])
+        inside, leave = enter(dict(head))
+        end = execute(frame, inside, body)
+        broken = frame.breaks.pop()
+        again = join_envs([head, end, *frame.continues.pop()])
+        if again is None or again == head:
+            break
+        head = again
+    return join_envs([execute(frame, leave, orelse), *broken])
+
+
+def _for(frame: Frame, env: Env, node: ast.For | ast.AsyncFor) -> Env | None:
+    items = evaluate(frame, env, node.iter)
+
+    def enter(head: Env) -> tuple[Env, Env]:
+        leave = dict(head)
+        assign(frame, head, node.target, element_of(items), None)
+        return head, leave
+
+    return _loop(frame, env, enter, node.body, node.orelse)
+
+
+def _while(frame: Frame, env: Env, node: ast.While) -> Env | None:
+    def enter(head: Env) -> tuple[Env | None, Env | None]:
+        frame.statement = node
+        return branches(frame, head, node.test)
+
+    return _loop(frame, env, enter, node.body, node.orelse)
+
+
+def _break(frame: Frame, env: Env, _: ast.Break) -> None:
+    if frame.breaks:
+        frame.breaks[-1].append(env)
+
+
+def _continue(frame: Frame, env: Env, _: ast.Continue) -> None:
+    if frame.continues:
+        frame.continues[-1].append(env)
+
+
+def _with(frame: Frame, env: Env, node: ast.With | ast.AsyncWith) -> Env | None:
+    swallows = False
+    outer = frame.caught
+    for item in node.items:
+        entered = evaluate(frame, env, item.context_expr)
+        caught = caught_by_with(frame, env, item.context_expr)
+        if caught:
+            frame.caught = (*frame.caught, caught)
+            swallows = True
+        if item.optional_vars is not None:
+            given = _entered(frame.ctx, entered, item.context_expr)
+            assign(frame, env, item.optional_vars, given, None)
+    before = dict(env) if swallows else None
+    end = execute(frame, env, node.body)
+    frame.caught = outer
+    return join_envs([before, end]) if swallows else end
+
+
+def _entered(ctx: Context, manager: Value, node: ast.expr) -> Value:
+    """What `with manager as x` binds: the yield of a context manager function, `__enter__`."""
+    from kvlint.inference.access import method_result
+
+    atom = only(manager)
+    if isinstance(atom, Elements):
+        return atom.element
+    if isinstance(atom, Function):
+        return UNKNOWN
+    name = "__aenter__" if isinstance(node, ast.Await) else "__enter__"
+    return method_result(ctx, manager, name)
+
+
+def _try(frame: Frame, env: Env, node: Any) -> Env | None:
+    outer = frame.caught
+    caught = caught_by_try(frame, env, node)
+    frame.caught = (*outer, caught) if caught else outer
+    start = dict(env)
+    end = execute(frame, env, node.body)
+    frame.caught = outer
+    interrupted = _interrupted(frame, start, node.body, end)
+    end = execute(frame, end, node.orelse)
+    ends = [end]
+    for handler in node.handlers:
+        inside = dict(interrupted)
+        if handler.type is not None:
+            frame.statement = handler
+            evaluate(frame, inside, handler.type)
+        if handler.name:
+            forget(inside, handler.name)
+            inside[handler.name] = UNKNOWN
+        ends.append(execute(frame, inside, handler.body))
+    joined = join_envs(ends)
+    if not node.finalbody:
+        return joined
+    final = execute(frame, dict(joined if joined is not None else interrupted), node.finalbody)
+    return None if joined is None else final
+
+
+def _interrupted(frame: Frame, start: Env, body: Sequence[ast.stmt], end: Env | None) -> Env:
+    """The environment in which a handler may start: what was before the body, or after any part
+    of it."""
+    known = dict(join_envs([start, end]) or start)
+    if end is not None:
+        return known
+    for statement in body:
+        for name, _ in bindings_of(statement, frame.module):
+            if name in known:
+                known[name] = UNKNOWN
+    return known
+
+
+def _match(frame: Frame, env: Env, node: ast.Match) -> Env | None:
+    subject = evaluate(frame, env, node.subject)
+    rest: Env | None = env
+    ends: list[Env | None] = []
+    for case in node.cases:
+        if rest is None:
+            break
+        frame.statement = node
+        inside, rest = narrow_case(frame, rest, node.subject, subject, case.pattern)
+        if case.guard is not None and inside is not None:
+            inside, refused = branches(frame, inside, case.guard)
+            rest = join_envs([rest, refused])
+        ends.append(execute(frame, inside, case.body))
+    return join_envs([*ends, rest])
+
+
+def _function(frame: Frame, env: Env, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Env:
+    for expression in [*node.decorator_list, *node.args.defaults, *node.args.kw_defaults]:
+        if expression is not None:
+            evaluate(frame, env, expression)
+    forget(env, node.name)
+    env[node.name] = value(Function(frame.module, node, None, None))
+    frame.nested.append((node, dict(env)))
+    return env
+
+
+def _class(frame: Frame, env: Env, node: ast.ClassDef) -> Env:
+    from kvlint.inference.values import ClassObject
+
+    for expression in [*node.decorator_list, *node.bases, *(k.value for k in node.keywords)]:
+        evaluate(frame, env, expression)
+    info = class_info(frame, env, node)
+    forget(env, node.name)
+    env[node.name] = value(ClassObject(info.qualname))
+    if frame.recorder is not None:
+        walk_class(frame, env, node)
+    return env
+
+
+def walk_class(frame: Frame, env: Env, node: ast.ClassDef) -> None:
+    """Walk a class body and its methods for their uses."""
+    info = class_info(frame, env, node)
+    qualname = f"{frame.qualname}.{node.name}" if frame.qualname else node.name
+    outer = info.outer
+    inner = Frame(frame.ctx, frame.module, info, None, qualname, outer, frame.recorder)
+    inner.caught = ()
+    execute(inner, {}, [s for s in node.body if not isinstance(s, FUNCTIONS)])
+    for statement in node.body:
+        if isinstance(statement, FUNCTIONS):
+            for decorator in statement.decorator_list:
+                inner.statement = statement
+                evaluate(inner, {}, decorator)
+            run_function(
+                inner, statement, info, self_value_of(info, statement), outer, frame.recorder
+            )
+
+
+def _delete(frame: Frame, env: Env, node: ast.Delete) -> Env:
+    for target in node.targets:
+        path = path_of(target)
+        if path is None:
+            evaluate(frame, env, target)
+        else:
+            forget(env, path)
+            env[path] = UNKNOWN
+    return env
+
+
+def _ignore(frame: Frame, env: Env, node: ast.stmt) -> Env:
+    return env
+
+
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+HANDLERS: dict[type[ast.stmt], Callable[[Frame, Env, Any], Env | None]] = {
+    ast.Expr: _expression,
+    ast.Assign: _assign,
+    ast.AnnAssign: _annotated,
+    ast.AugAssign: _augmented,
+    ast.Return: _return,
+    ast.Raise: _raise,
+    ast.If: _if,
+    ast.Assert: _assert,
+    ast.For: _for,
+    ast.AsyncFor: _for,
+    ast.While: _while,
+    ast.Break: _break,
+    ast.Continue: _continue,
+    ast.With: _with,
+    ast.AsyncWith: _with,
+    ast.Try: _try,
+    ast.Match: _match,
+    ast.FunctionDef: _function,
+    ast.AsyncFunctionDef: _function,
+    ast.ClassDef: _class,
+    ast.Delete: _delete,
+    ast.Pass: _ignore,
+    ast.Global: _ignore,
+    ast.Nonlocal: _ignore,
+}
+if hasattr(ast, "TryStar"):
+    HANDLERS[ast.TryStar] = _try
+
+
+def run_nested(frame: Frame) -> None:
+    """Walk the functions defined in a function, at its end: a captured name holds what it held at
+    the definition where nothing is assigned to it later, else anything it was assigned."""
+    if frame.recorder is None:
+        return
+    for node, env in frame.nested:
+        outer = (env, *frame.outer) if frame.function is not None else ()
+        run_function(frame, node, frame.cls, None, outer, frame.recorder)
+
+
+def module_env(ctx: Context, module: Module) -> Env:
+    """What the globals hold after the module has run."""
+    if module.name in ctx.module_envs:
+        return ctx.module_envs[module.name]
+    ctx.module_envs[module.name] = {}
+    frame = module_frame(ctx, module)
+    ctx.module_envs[module.name] = execute(frame, {}, module.tree.body) or {}
+    return ctx.module_envs[module.name]

@@ -1,0 +1,214 @@
+"""Functions and methods of the project: what they start with, return and keep on self."""
+
+from __future__ import annotations
+
+import ast
+
+from kvlint.inference.annotations import annotation_value
+from kvlint.inference.classes import ClassInfo, FunctionNode, class_frame
+from kvlint.inference.context import MAX_CALL_DEPTH, Context, Env, Frame
+from kvlint.inference.uses import Recorder
+from kvlint.inference.values import (
+    NEVER,
+    NOTHING,
+    UNKNOWN,
+    ClassObject,
+    Elements,
+    Function,
+    Instance,
+    Mapping,
+    Value,
+    join,
+    value,
+    without_none,
+)
+
+TRANSPARENT = frozenset(
+    "staticmethod classmethod property cached_property abstractmethod override final cache "
+    "lru_cache wraps no_grad inference_mode contextmanager asynccontextmanager overload "
+    "no_type_check fixture".split()
+)
+
+
+def entry_env(frame: Frame, function: FunctionNode, self_value: Value | None = None) -> Env:
+    """The environment a function's body starts in."""
+    env: Env = {}
+    for parameter in getattr(function, "type_params", ()):
+        bound = getattr(parameter, "bound", None)
+        env[parameter.name] = class_bound(frame, env, bound)
+    arguments = function.args
+    positional = [*arguments.posonlyargs, *arguments.args]
+    for argument in [*positional, *arguments.kwonlyargs]:
+        env[argument.arg] = _parameter(frame, env, argument)
+    if arguments.vararg is not None:
+        env[arguments.vararg.arg] = value(Elements(_parameter(frame, env, arguments.vararg)))
+    if arguments.kwarg is not None:
+        env[arguments.kwarg.arg] = value(Mapping(_parameter(frame, env, arguments.kwarg)))
+    if self_value is not None and positional and not env[positional[0].arg].known:
+        env[positional[0].arg] = self_value
+    return env
+
+
+def class_bound(frame: Frame, env: Env, bound: ast.expr | None) -> Value:
+    """A type parameter as a value: the class object of its bound."""
+    if bound is None:
+        return UNKNOWN
+    constraints = bound.elts if isinstance(bound, ast.Tuple) else [bound]
+    found = join(annotation_value(frame, env, constraint) for constraint in constraints)
+    atoms = [ClassObject(a.cls, exact=False) for a in found.atoms or () if isinstance(a, Instance)]
+    return value(*atoms) if atoms else UNKNOWN
+
+
+def _parameter(frame: Frame, env: Env, argument: ast.arg) -> Value:
+    if argument.annotation is None:
+        return UNKNOWN
+    found = annotation_value(frame, env, argument.annotation)
+    if not found.known:
+        return UNKNOWN
+    text = f"`{argument.arg}` is annotated `{ast.unparse(argument.annotation)}`"
+    return Value(found.atoms, (frame.evidence(text, argument),))
+
+
+def self_value_of(cls: ClassInfo | None, function: FunctionNode) -> Value | None:
+    """What the first parameter of a method is bound to."""
+    if cls is None:
+        return None
+    names = {_decorator_name(decorator) for decorator in function.decorator_list}
+    if "staticmethod" in names:
+        return None
+    if "classmethod" in names or function.name in ("__new__", "__init_subclass__"):
+        return value(ClassObject(cls.qualname, exact=False))
+    return value(Instance(cls.qualname))
+
+
+def _decorator_name(node: ast.expr) -> str:
+    if isinstance(node, ast.Call):
+        node = node.func
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def run_function(
+    parent: Frame,
+    function: FunctionNode,
+    cls: ClassInfo | None,
+    self_value: Value | None,
+    outer: tuple[Env, ...],
+    recorder: Recorder | None,
+) -> Frame:
+    """Walk a function's body; the frame that comes back holds what was returned and stored."""
+    from kvlint.inference.flow import execute, run_nested
+
+    qualname = f"{parent.qualname}.{function.name}" if parent.qualname else function.name
+    frame = Frame(parent.ctx, parent.module, cls, function, qualname, outer, recorder)
+    positional = [*function.args.posonlyargs, *function.args.args]
+    if self_value is not None and positional:
+        frame.self_name = positional[0].arg
+    env = entry_env(frame, function, self_value)
+    end = execute(frame, env, function.body)
+    if end is not None:
+        frame.returned.append(NOTHING)
+    run_nested(frame)
+    return frame
+
+
+def return_value(ctx: Context, called: Function) -> Value:
+    """What a call of a project function gives: its declared result, else the inferred one."""
+    function, info = called.node, called.cls
+    names = {_decorator_name(decorator) for decorator in function.decorator_list}
+    if not names <= TRANSPARENT:
+        return UNKNOWN
+    frame = class_frame(ctx, info) if info is not None else Frame(ctx, called.module)
+    if function.returns is not None:
+        return _declared_result(frame, function, called)
+    self_cls = _self_class(called)
+    key = (function, self_cls)
+    if key in ctx.returns:
+        return ctx.returns[key]
+    if key in ctx.active or ctx.depth >= MAX_CALL_DEPTH:
+        ctx.cuts += 1
+        return UNKNOWN
+    ctx.active.add(key)
+    ctx.depth += 1
+    cuts = ctx.cuts
+    try:
+        found = _inferred_result(frame, called)
+    finally:
+        ctx.depth -= 1
+        ctx.active.discard(key)
+    if ctx.cuts == cuts:
+        ctx.returns[key] = found
+    return found
+
+
+def _self_class(called: Function) -> str | None:
+    atoms = called.self_value.atoms if called.self_value is not None else None
+    if atoms and len(atoms) == 1:
+        atom = next(iter(atoms))
+        if isinstance(atom, (Instance, ClassObject)):
+            return atom.cls
+    return None
+
+
+def _declared_result(frame: Frame, function: FunctionNode, called: Function) -> Value:
+    env: Env = {}
+    for parameter in getattr(function, "type_params", ()):
+        env[parameter.name] = class_bound(frame, env, getattr(parameter, "bound", None))
+    if function.returns is None:
+        return UNKNOWN
+    if _is_self_type(function.returns) and called.self_value is not None:
+        return called.self_value
+    found = annotation_value(frame, env, function.returns)
+    if not found.known:
+        return UNKNOWN
+    text = f"`{function.name}()` is declared to return `{ast.unparse(function.returns)}`"
+    return Value(found.atoms, (frame.evidence(text, function),))
+
+
+def _is_self_type(node: ast.expr) -> bool:
+    return _decorator_name(node) == "Self"
+
+
+def _inferred_result(frame: Frame, called: Function) -> Value:
+    function, info = called.node, called.cls
+    self_value = called.self_value or self_value_of(info, function)
+    outer = frame.outer
+    done = run_function(frame, function, info, self_value, outer, None)
+    if done.yielded:
+        return value(Elements(join(done.yielded)))
+    found = join(done.returned) if done.returned else NEVER
+    if found == NEVER or not found.known:
+        return UNKNOWN
+    if without_none(found) == NEVER:
+        return NOTHING
+    return found.because(frame.evidence(f"`{function.name}()` returns it", function))
+
+
+def property_value(ctx: Context, info: ClassInfo, function: FunctionNode) -> Value:
+    """What reading a property gives."""
+    bound = Function(info.module, function, info, value(Instance(info.qualname)))
+    found = return_value(ctx, bound)
+    return Value(without_none(found).atoms, found.evidence) if found.known else UNKNOWN
+
+
+def stores_of(ctx: Context, info: ClassInfo, method: FunctionNode) -> dict[str, list[Value]]:
+    """What a method assigns to attributes of self."""
+    cache: dict[ast.AST, dict[str, list[Value]]] = ctx.stores
+    if method in cache:
+        return cache[method]
+    key = ("stores", method)
+    if key in ctx.active:
+        ctx.cuts += 1
+        return {}
+    ctx.active.add(key)
+    cuts = ctx.cuts
+    try:
+        frame = class_frame(ctx, info)
+        self_value = self_value_of(info, method)
+        done = run_function(frame, method, info, self_value, frame.outer, None)
+    finally:
+        ctx.active.discard(key)
+    if ctx.cuts == cuts:
+        cache[method] = done.self_stores
+    return done.self_stores

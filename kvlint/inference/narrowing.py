@@ -1,0 +1,466 @@
+"""What a condition tells: the environments in which it holds and in which it does not."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+
+from kvlint.findings import Evidence
+from kvlint.inference.annotations import annotation_value
+from kvlint.inference.classes import is_subclass
+from kvlint.inference.context import Context, Env, Frame
+from kvlint.inference.expressions import assign, evaluate, forget, path_of
+from kvlint.inference.values import (
+    NOTHING,
+    UNKNOWN,
+    Atom,
+    ClassObject,
+    Constant,
+    Elements,
+    External,
+    Function,
+    Instance,
+    Items,
+    Nothing,
+    TypeOf,
+    Value,
+    element_of,
+    item_of,
+    join,
+    only,
+    without_none,
+)
+
+Branches = tuple[Env | None, Env | None]
+
+
+def branches(frame: Frame, env: Env, test: ast.expr) -> Branches:
+    """(environment where the test holds, where it fails); None where that cannot be."""
+    if isinstance(test, ast.BoolOp):
+        return _boolean(frame, env, test)
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        true, false = branches(frame, env, test.operand)
+        return false, true
+    if isinstance(test, ast.Compare) and len(test.ops) == 1:
+        return _compare(frame, env, test)
+    if isinstance(test, ast.Call):
+        return _call(frame, env, test)
+    if isinstance(test, ast.NamedExpr):
+        evaluate(frame, env, test)
+        return _with_test(frame, env, test.target.id, test.value)
+    if isinstance(test, ast.Constant):
+        return (dict(env), None) if test.value else (None, dict(env))
+    evaluate(frame, env, test)
+    return _truth(frame, env, test)
+
+
+def _boolean(frame: Frame, env: Env, test: ast.BoolOp) -> Branches:
+    from kvlint.inference.flow import join_envs
+
+    through: Env | None = env
+    left: list[Env | None] = []
+    conjunction = isinstance(test.op, ast.And)
+    for operand in test.values:
+        if through is None:
+            break
+        true, false = branches(frame, through, operand)
+        through, out = (true, false) if conjunction else (false, true)
+        left.append(out)
+    leaving = join_envs(left)
+    return (through, leaving) if conjunction else (leaving, through)
+
+
+def _truth(frame: Frame, env: Env, test: ast.expr) -> Branches:
+    path = path_of(test)
+    if path is None:
+        return dict(env), dict(env)
+    kept = frame.tests.get(path)
+    if kept is not None:
+        return _with_test(frame, env, path, kept)
+    if path in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
+        return dict(env), None
+    known = _quiet(frame, env, test)
+    return _split(env, path, without_none(known) if known.known else known, known)
+
+
+def _with_test(frame: Frame, env: Env, path: str, test: ast.expr) -> Branches:
+    """A name that holds the outcome of another test."""
+    quiet = _silent(frame)
+    if isinstance(test, (ast.Call, ast.BoolOp, ast.Compare, ast.UnaryOp)):
+        true, false = branches(quiet, dict(env), test)
+    else:
+        true, false = dict(env), dict(env)
+    known = env.get(path, UNKNOWN)
+    if true is not None and known.known:
+        true[path] = without_none(known)
+    return true, false
+
+
+def _silent(frame: Frame) -> Frame:
+    silent = Frame(frame.ctx, frame.module, frame.cls, frame.function, frame.qualname, frame.outer)
+    silent.self_name = frame.self_name
+    return silent
+
+
+def _quiet(frame: Frame, env: Env, node: ast.expr) -> Value:
+    return evaluate(_silent(frame), dict(env), node)
+
+
+def _split(env: Env, path: str, true: Value, false: Value) -> Branches:
+    """Both branches name the path, so that their join is the union."""
+    holds, fails = dict(env), dict(env)
+    holds[path], fails[path] = true, false
+    return holds, fails
+
+
+def _compare(frame: Frame, env: Env, test: ast.Compare) -> Branches:
+    left = evaluate(frame, env, test.left)
+    right = evaluate(frame, env, test.comparators[0])
+    operator = test.ops[0]
+    negated = isinstance(operator, (ast.IsNot, ast.NotEq, ast.NotIn))
+    found: Branches | None = None
+    if isinstance(operator, (ast.Is, ast.IsNot, ast.Eq, ast.NotEq)):
+        found = _identity(frame, env, test, left, right)
+    elif isinstance(operator, (ast.In, ast.NotIn)):
+        found = _membership(frame, env, test, left, right)
+    true, false = found if found is not None else (dict(env), dict(env))
+    return (false, true) if negated else (true, false)
+
+
+def _identity(
+    frame: Frame, env: Env, test: ast.Compare, left: Value, right: Value
+) -> Branches | None:
+    path = path_of(test.left)
+    if right == NOTHING and path is not None:
+        true = NOTHING if left.known else UNKNOWN
+        return _split(env, path, true, without_none(left))
+    subject = _type_subject(test.left, left)
+    if subject is None:
+        return None
+    path, by_name = subject
+    current = _quiet(frame, env, _expression(path))
+    classes = _by_name(frame.ctx, right) if by_name else _class_names(right)
+    if classes is None:
+        return None
+    return _by_type(frame, env, path, current, classes, test)
+
+
+def _membership(
+    frame: Frame, env: Env, test: ast.Compare, left: Value, right: Value
+) -> Branches | None:
+    subject = _type_subject(test.left, left)
+    if subject is None or subject[1]:
+        return None
+    current = _quiet(frame, env, _expression(subject[0]))
+    classes = _class_names(element_of(right))
+    return _by_type(frame, env, subject[0], current, classes, test) if classes else None
+
+
+def _by_type(
+    frame: Frame, env: Env, path: str, current: Value, classes: list[str], test: ast.expr
+) -> Branches:
+    """`type(x) is C`: exactly that class, no subclass."""
+    step = frame.evidence(f"`{ast.unparse(test)}` holds here", test)
+    fits = [
+        cls
+        for cls in classes
+        if current.atoms is None or any(_may_be(frame.ctx, a, cls) for a in current.atoms)
+    ]
+    atoms = [Instance(cls, exact=True) for cls in fits]
+    rest = current
+    if current.atoms is not None:
+        kept = [a for a in current.atoms if not (isinstance(a, Instance) and a in atoms)]
+        rest = replace(current, atoms=frozenset(kept))
+    return _split(env, path, Value(frozenset(atoms), (step,)), rest)
+
+
+def _may_be(ctx: Context, atom: Atom, cls: str) -> bool:
+    if not isinstance(atom, Instance):
+        return False
+    if atom.exact:
+        return atom.cls == cls
+    excluded = any(is_subclass(ctx, cls, base) for base in atom.minus)
+    return is_subclass(ctx, cls, atom.cls) and not excluded
+
+
+def _type_subject(node: ast.expr, known: Value) -> tuple[str, bool] | None:
+    """The path that `type(x)`, `x.__class__` or one of their `__name__` speaks of."""
+    if isinstance(node, ast.Attribute) and node.attr in ("__name__", "__qualname__"):
+        inner = _type_subject(node.value, UNKNOWN)
+        return (inner[0], True) if inner is not None else None
+    if isinstance(node, ast.Attribute) and node.attr == "__class__":
+        path = path_of(node.value)
+        return (path, False) if path is not None else None
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "type":
+        path = path_of(node.args[0]) if len(node.args) == 1 else None
+        return (path, False) if path is not None else None
+    atom = only(known)
+    return (atom.path, False) if isinstance(atom, TypeOf) else None
+
+
+def _expression(path: str) -> ast.expr:
+    return ast.parse(path, mode="eval").body
+
+
+def _class_names(classes: Value) -> list[str] | None:
+    names = [atom.cls for atom in classes.atoms or () if isinstance(atom, ClassObject)]
+    return sorted(names) if names and len(names) == len(classes.atoms or ()) else None
+
+
+def _by_name(ctx: Context, text: Value) -> list[str] | None:
+    atom = only(text)
+    if not isinstance(atom, Constant):
+        return None
+    names = [q for q, cls in ctx.view.catalogue.classes.items() if cls.name == atom.value]
+    return names or None
+
+
+def _call(frame: Frame, env: Env, test: ast.Call) -> Branches:
+    name = test.func.id if isinstance(test.func, ast.Name) else ""
+    if name in ("isinstance", "issubclass") and len(test.args) == 2:
+        return _isinstance(frame, env, test, name)
+    if name == "hasattr" and len(test.args) == 2:
+        return _hasattr(frame, env, test)
+    if name == "bool" and len(test.args) == 1:
+        return branches(frame, env, test.args[0])
+    evaluate(frame, env, test)
+    called = only(_quiet(frame, env, test.func))
+    if isinstance(called, Function):
+        return _type_guard(frame, env, test, called)
+    return dict(env), dict(env)
+
+
+def _isinstance(frame: Frame, env: Env, test: ast.Call, name: str) -> Branches:
+    subject, classes = test.args
+    known = evaluate(frame, env, subject)
+    wanted = evaluate(frame, env, classes)
+    path = path_of(subject)
+    if name == "issubclass":
+        inner = _type_subject(subject, known)
+        if inner is None:
+            return dict(env), dict(env)
+        path = inner[0]
+        known = _quiet(frame, env, _expression(path))
+    if path is None:
+        return dict(env), dict(env)
+    step = frame.evidence(f"`{ast.unparse(test)}` holds here", test)
+    names = class_tuple(wanted)
+    true = narrow_to(frame.ctx, known, names, step)
+    return _split(env, path, true, narrow_away(frame.ctx, known, names))
+
+
+def class_tuple(classes: Value) -> list[str | None]:
+    """The classes of an `isinstance` test, None for each that is not known."""
+    if classes.atoms is None:
+        return [None]
+    names: list[str | None] = []
+    for atom in classes.atoms:
+        if isinstance(atom, ClassObject):
+            names.append(atom.cls)
+        elif isinstance(atom, Items):
+            names += [name for item in atom.items for name in class_tuple(item)]
+        elif isinstance(atom, Elements):
+            names += class_tuple(atom.element)
+        elif isinstance(atom, External) and atom.name.startswith("builtins."):
+            names.append(atom.name)
+        elif not isinstance(atom, Nothing):
+            names.append(None)
+    return names
+
+
+def narrow_to(ctx: Context, known: Value, names: list[str | None], step: Evidence) -> Value:
+    """Intersection with the classes of an `isinstance` that holds."""
+    if None in names:
+        return UNKNOWN
+    wanted = [name for name in names if name is not None]
+    if known.atoms is None:
+        return Value(frozenset(Instance(name) for name in wanted), (step,))
+    atoms: set[Atom] = set()
+    for atom in known.atoms:
+        if isinstance(atom, Instance):
+            atoms |= {found for name in wanted for found in _meet(ctx, atom, name)}
+        elif not isinstance(atom, (Nothing, Constant)):
+            return UNKNOWN
+    if frozenset(atoms) == known.atoms:
+        return known
+    return Value(frozenset(atoms), known.evidence).because(step)
+
+
+def _meet(ctx: Context, atom: Instance, cls: str) -> list[Instance]:
+    if is_subclass(ctx, atom.cls, cls):
+        return [atom]
+    if atom.exact:
+        return []
+    if is_subclass(ctx, cls, atom.cls):
+        if any(is_subclass(ctx, cls, base) for base in atom.minus):
+            return []
+        minus = frozenset(m for m in atom.minus if is_subclass(ctx, m, cls))
+        return [Instance(cls, False, minus, atom.owner)]
+    common = ctx.view.subclasses(atom.cls) & ctx.view.subclasses(cls)
+    return [Instance(name, owner=atom.owner) for name in sorted(common)]
+
+
+def narrow_away(ctx: Context, known: Value, names: list[str | None]) -> Value:
+    """Difference with the classes of an `isinstance` that fails."""
+    if known.atoms is None:
+        return UNKNOWN
+    atoms: set[Atom] = set()
+    for atom in known.atoms:
+        kept: Instance | None = atom if isinstance(atom, Instance) else None
+        if kept is None:
+            atoms.add(atom)
+            continue
+        for name in names:
+            if name is None or kept is None:
+                continue
+            if is_subclass(ctx, kept.cls, name):
+                kept = None
+            elif not kept.exact and is_subclass(ctx, name, kept.cls):
+                kept = replace(kept, minus=kept.minus | {name})
+            elif not kept.exact:
+                common = ctx.view.subclasses(kept.cls) & ctx.view.subclasses(name)
+                kept = replace(kept, minus=kept.minus | common)
+        if kept is not None:
+            atoms.add(kept)
+    return Value(frozenset(atoms), known.evidence)
+
+
+def _hasattr(frame: Frame, env: Env, test: ast.Call) -> Branches:
+    evaluate(frame, env, test)
+    path = path_of(test.args[0])
+    name = test.args[1].value if isinstance(test.args[1], ast.Constant) else None
+    true, false = dict(env), dict(env)
+    if path is not None and isinstance(name, str):
+        true[f"{path}?{name}"] = NOTHING
+    return true, false
+
+
+def _type_guard(frame: Frame, env: Env, test: ast.Call, called: Function) -> Branches:
+    """A project function that is nothing but a condition on its parameter, or a TypeGuard."""
+    function = called.node
+    parameters = [*function.args.posonlyargs, *function.args.args]
+    if called.cls is not None and called.self_value is not None:
+        parameters = parameters[1:]
+    pairs = [
+        (parameter.arg, path, argument)
+        for parameter, argument in zip(parameters, test.args, strict=False)
+        if (path := path_of(argument)) is not None
+    ]
+    if not pairs or test.keywords:
+        return dict(env), dict(env)
+    declared = _declared_guard(frame, env, called)
+    if declared is not None:
+        _, path, argument = pairs[0]
+        known = _quiet(frame, env, argument)
+        names: list[str | None] = [a.cls for a in declared.atoms or () if isinstance(a, Instance)]
+        step = frame.evidence(f"`{ast.unparse(test)}` holds here", test)
+        return _split(env, path, narrow_to(frame.ctx, known, names, step), known)
+    body = [s for s in function.body if not _is_docstring(s)]
+    if len(body) != 1 or not isinstance(body[0], ast.Return) or body[0].value is None:
+        return dict(env), dict(env)
+    if frame.ctx.depth > 4:
+        return dict(env), dict(env)
+    return _inlined(frame, env, called, body[0].value, pairs)
+
+
+def _inlined(
+    frame: Frame,
+    env: Env,
+    called: Function,
+    condition: ast.expr,
+    pairs: list[tuple[str, str, ast.expr]],
+) -> Branches:
+    inner_env = {name: _quiet(frame, env, argument) for name, _, argument in pairs}
+    inner = Frame(frame.ctx, called.module, called.cls, called.node)
+    frame.ctx.depth += 1
+    try:
+        outcomes = branches(inner, inner_env, condition)
+    finally:
+        frame.ctx.depth -= 1
+    results: list[Env | None] = []
+    for outcome in outcomes:
+        if outcome is None:
+            results.append(None)
+            continue
+        result = dict(env)
+        for name, path, _ in pairs:
+            result[path] = outcome[name]
+        results.append(result)
+    return results[0], results[1]
+
+
+def _declared_guard(frame: Frame, env: Env, called: Function) -> Value | None:
+    returns = called.node.returns
+    if not isinstance(returns, ast.Subscript):
+        return None
+    head = returns.value
+    name = head.attr if isinstance(head, ast.Attribute) else getattr(head, "id", "")
+    if name not in ("TypeGuard", "TypeIs"):
+        return None
+    found = annotation_value(Frame(frame.ctx, called.module), {}, returns.slice)
+    return found if found.known else None
+
+
+def _is_docstring(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+
+
+def narrow_case(
+    frame: Frame, env: Env, subject: ast.expr, known: Value, pattern: ast.pattern
+) -> Branches:
+    """(environment inside the case, environment for the cases after it)."""
+    path = path_of(subject)
+    current = env.get(path, known) if path is not None else known
+    matched, rest = _match(frame, env, current, pattern)
+    inside: Env | None = dict(env)
+    after: Env | None = dict(env)
+    if inside is not None and path is not None and after is not None:
+        inside[path], after[path] = matched, rest
+    if inside is not None:
+        _bind_pattern(frame, inside, pattern, matched)
+    if _is_irrefutable(pattern):
+        after = None
+    return inside, after
+
+
+def _match(frame: Frame, env: Env, known: Value, pattern: ast.pattern) -> tuple[Value, Value]:
+    if isinstance(pattern, ast.MatchClass):
+        names = class_tuple(_quiet(frame, env, pattern.cls))
+        step = frame.evidence(f"matches `{ast.unparse(pattern.cls)}(...)`", pattern)
+        plain = not pattern.patterns and not pattern.kwd_patterns
+        rest = narrow_away(frame.ctx, known, names) if plain else known
+        return narrow_to(frame.ctx, known, names, step), rest
+    if isinstance(pattern, ast.MatchOr):
+        parts, rest = [], known
+        for alternative in pattern.patterns:
+            found, rest = _match(frame, env, rest, alternative)
+            parts.append(found)
+        return join(parts), rest
+    if isinstance(pattern, ast.MatchAs) and pattern.pattern is not None:
+        return _match(frame, env, known, pattern.pattern)
+    if isinstance(pattern, ast.MatchSingleton) and pattern.value is None:
+        return NOTHING, without_none(known)
+    return known, known
+
+
+def _bind_pattern(frame: Frame, env: Env, pattern: ast.pattern, matched: Value) -> None:
+    if isinstance(pattern, ast.MatchAs) and pattern.name is not None:
+        assign(frame, env, ast.Name(pattern.name, ast.Store()), matched, None)
+        if pattern.pattern is not None:
+            _bind_pattern(frame, env, pattern.pattern, matched)
+        return
+    if isinstance(pattern, ast.MatchSequence):
+        for index, inner in enumerate(pattern.patterns):
+            _bind_pattern(frame, env, inner, item_of(matched, index))
+        return
+    for node in ast.walk(pattern):
+        name = getattr(node, "name", None) or getattr(node, "rest", None)
+        if isinstance(name, str):
+            forget(env, name)
+            env[name] = UNKNOWN
+
+
+def _is_irrefutable(pattern: ast.pattern) -> bool:
+    return isinstance(pattern, ast.MatchAs) and (
+        pattern.pattern is None or _is_irrefutable(pattern.pattern)
+    )

@@ -1,0 +1,99 @@
+"""The set of pool classes that a value can be, and what is certain of such a set."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from kvlint.catalogue.resolve import View
+from kvlint.inference.values import Instance, Value, without_none
+
+Certainty = Literal["certain", "likely"]
+MAX_EXPLICIT = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The classes that one atom stands for. `declared` is the class it is written as; `broad`:
+    that class is abstract, so that nothing but "some pool" is said."""
+
+    declared: str
+    classes: frozenset[str]
+    broad: bool
+    owner: tuple[str, str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class PoolSet:
+    parts: tuple[Part, ...]
+
+    @property
+    def classes(self) -> frozenset[str]:
+        return frozenset(cls for part in self.parts for cls in part.classes)
+
+    @property
+    def broad(self) -> bool:
+        return any(part.broad for part in self.parts)
+
+    @property
+    def owners(self) -> tuple[tuple[str, str], ...]:
+        """The parents' attributes the value was read from; empty unless all of it was."""
+        owners = {part.owner for part in self.parts}
+        return () if None in owners else tuple(sorted(o for o in owners if o is not None))
+
+
+def pool_set(view: View, known: Value) -> PoolSet | None:
+    """The pool classes of a value; None where it is unknown, or may be no pool."""
+    atoms = without_none(known).atoms
+    if not atoms:
+        return None
+    parts: list[Part] = []
+    for atom in atoms:
+        if not isinstance(atom, Instance):
+            return None
+        own = view.catalogue.classes.get(atom.cls)
+        if own is None or not own.is_pool:
+            return None
+        parts.append(_part(view, atom))
+    if any(not part.classes for part in parts):
+        return None
+    return PoolSet(tuple(sorted(parts, key=lambda part: (part.declared, str(part.owner)))))
+
+
+def _part(view: View, atom: Instance) -> Part:
+    if atom.exact:
+        return Part(atom.cls, frozenset([atom.cls]), False, atom.owner)
+    broad = not view.concrete(atom.cls)
+    classes = view.concrete_subclasses(atom.cls)
+    for cls in atom.minus:
+        classes -= view.subclasses(cls)
+    if not classes and broad and not atom.minus:
+        classes = frozenset([atom.cls])
+    return Part(atom.cls, frozenset(classes), broad, atom.owner)
+
+
+def certainty(pools: PoolSet, holds: Callable[[str], bool]) -> Certainty | None:
+    """ "certain" where it holds for every class; "likely" where the set is small and explicit and
+    it holds for all that one part of it can be, or for the class that part is declared as."""
+    verdicts = {cls: holds(cls) for cls in pools.classes}
+    if all(verdicts.values()):
+        return "certain"
+    if pools.broad or len(pools.parts) > MAX_EXPLICIT:
+        return None
+    for part in pools.parts:
+        if all(verdicts[cls] for cls in part.classes) or verdicts.get(part.declared, False):
+            return "likely"
+    return None
+
+
+def short(qualname: str) -> str:
+    return qualname.rpartition(".")[2]
+
+
+def names(pools: PoolSet, limit: int = 3) -> str:
+    """The classes in words, the declared ones first in mind: `A`, `A or B`, `A, B or 4 others`."""
+    found = sorted({short(part.declared) for part in pools.parts})
+    if len(found) > limit:
+        return f"{', '.join(found[: limit - 1])} or {len(found) - limit + 1} others"
+    return " or ".join([", ".join(found[:-1]), found[-1]]) if len(found) > 1 else found[0]

@@ -1,0 +1,119 @@
+"""Turns places where a pool is used into `Use` records."""
+
+from __future__ import annotations
+
+import ast
+
+from kvlint.inference.classes import is_pool_class
+from kvlint.inference.context import Env, Frame
+from kvlint.inference.handlers import all_caught
+from kvlint.inference.uses import Use, UseKind
+from kvlint.inference.values import Buffer, Instance, Super, Value, value
+
+
+def holds_pool(frame: Frame, known: Value) -> bool:
+    return any(
+        isinstance(atom, Instance) and is_pool_class(frame.ctx, atom.cls)
+        for atom in known.atoms or ()
+    )
+
+
+def _add(
+    frame: Frame,
+    kind: UseKind,
+    node: ast.expr,
+    receiver: ast.expr,
+    known: Value,
+    name: str,
+    call: ast.Call | None = None,
+    probed: frozenset[str] = frozenset(),
+    through_super: bool = False,
+) -> None:
+    if frame.recorder is None or frame.statement is None:
+        return
+    frame.recorder.add(
+        Use(
+            kind=kind,
+            node=node,
+            receiver=receiver,
+            value=known,
+            name=name,
+            statement=frame.statement,
+            call=call,
+            caught=all_caught(frame.caught),
+            cls=frame.cls.qualname if frame.cls is not None else None,
+            function=frame.qualname,
+            probed=probed,
+            through_super=through_super,
+        )
+    )
+
+
+def record_access(
+    frame: Frame, env: Env, node: ast.Attribute, base: Value, call: ast.Call | None
+) -> None:
+    """`receiver.name`, called or not."""
+    if frame.recorder is None:
+        return
+    atoms = base.atoms or frozenset()
+    supers = [atom for atom in atoms if isinstance(atom, Super)]
+    if supers and len(atoms) == 1:
+        _record_super(frame, node, supers[0], call)
+    elif holds_pool(frame, base):
+        _add(frame, "access", node, node.value, base, node.attr, call, _probed(env, node.value))
+    else:
+        frame.recorder.drop(node, "access")
+
+
+def _record_super(frame: Frame, node: ast.Attribute, atom: Super, call: ast.Call | None) -> None:
+    from kvlint.inference.classes import ancestors
+
+    order = ancestors(frame.ctx, atom.cls.qualname)
+    for base in order[1:]:
+        known = frame.ctx.view.catalogue.classes.get(base)
+        if known is None:
+            return
+        if node.attr in known.methods or node.attr in known.class_attributes:
+            if known.is_pool:
+                found = value(Instance(base, exact=True))
+                _add(frame, "access", node, node.value, found, node.attr, call, through_super=True)
+            return
+
+
+def _probed(env: Env, receiver: ast.expr) -> frozenset[str]:
+    from kvlint.inference.expressions import path_of
+
+    path = path_of(receiver)
+    if path is None:
+        return frozenset()
+    prefix = f"{path}?"
+    return frozenset(key[len(prefix) :] for key in env if key.startswith(prefix))
+
+
+def record_hasattr(frame: Frame, node: ast.Call, base: Value, name: str) -> None:
+    if holds_pool(frame, base):
+        _add(frame, "hasattr", node, node.args[0], base, name, node)
+
+
+def record_sub_pool_store(frame: Frame, target: ast.Attribute, found: Value) -> None:
+    """A sub-pool kept in an attribute."""
+    atoms = found.atoms or frozenset()
+    owned = [atom for atom in atoms if isinstance(atom, Instance) and atom.owner is not None]
+    if owned and len(owned) == len(atoms):
+        _add(frame, "store-sub-pool", target, target, found, target.attr)
+
+
+def record_store(
+    frame: Frame, node: ast.expr, receiver: ast.expr, base: Value, call: ast.Call | None = None
+) -> None:
+    """A write into the storage of a pool."""
+    buffers = [atom for atom in base.atoms or () if isinstance(atom, Buffer)]
+    if buffers and len(buffers) == len(base.atoms or ()):
+        _add(frame, "store-buffer", node, receiver, base, buffers[0].via, call)
+
+
+def record_pass(frame: Frame, node: ast.expr, base: Value, call: ast.Call) -> None:
+    """A raw buffer handed to a kernel."""
+    buffers = [atom for atom in base.atoms or () if isinstance(atom, Buffer) and atom.raw]
+    if buffers and len(buffers) == len(base.atoms or ()):
+        _add(frame, "pass-buffer", node, node, base, buffers[0].via, call)

@@ -1,0 +1,173 @@
+"""What a name means: in its module, in the modules it is imported from, in SGLang's catalogue."""
+
+from __future__ import annotations
+
+import ast
+
+from kvlint.catalogue.model import Holder
+from kvlint.inference.context import Context, Env, Frame, module_frame
+from kvlint.inference.values import (
+    NOTHING,
+    UNKNOWN,
+    Atom,
+    ClassObject,
+    External,
+    Function,
+    HolderCall,
+    Instance,
+    ModuleObject,
+    Value,
+    item_of,
+    join,
+    value,
+    without_none,
+)
+from kvlint.source.index import Assigned, Binding, Imported, Module
+
+BUILTINS = frozenset(
+    "bool bytes classmethod dict enumerate filter float frozenset getattr hasattr int "
+    "isinstance issubclass iter len list map max min next object property range reversed "
+    "set setattr sorted staticmethod str sum super tuple type vars zip print locals".split()
+)
+
+
+def name_value(frame: Frame, env: Env, name: str) -> Value:
+    """The value of a name as a function reads it: local, enclosing, global, builtin."""
+    for scope in (env, *frame.outer):
+        if name in scope:
+            return scope[name]
+    return global_value(frame.ctx, frame.module, name)
+
+
+def global_value(ctx: Context, module: Module, name: str) -> Value:
+    """The value of a module's global after the module has run."""
+    key = (module.name, name)
+    if key in ctx.globals:
+        return ctx.globals[key]
+    if key in ctx.active:
+        ctx.cuts += 1
+        return UNKNOWN
+    ctx.active.add(key)
+    cuts = ctx.cuts
+    try:
+        found = _global_value(ctx, module, name)
+    finally:
+        ctx.active.discard(key)
+    if ctx.cuts == cuts:
+        ctx.globals[key] = found
+    return found
+
+
+def _global_value(ctx: Context, module: Module, name: str) -> Value:
+    bindings = module.bindings.get(name, [])
+    if len(bindings) == 1:
+        return binding_value(ctx, module, bindings[0])
+    if not bindings:
+        return _unbound(ctx, module, name)
+    if any(isinstance(binding, Assigned) and binding.scope is None for binding in bindings):
+        from kvlint.inference.flow import module_env
+
+        parts = [module_env(ctx, module).get(name, UNKNOWN)]
+        parts += [
+            binding_value(ctx, module, binding)
+            for binding in bindings
+            if isinstance(binding, Assigned) and binding.scope is not None
+        ]
+    else:
+        parts = [binding_value(ctx, module, binding) for binding in bindings]
+    return _settled(parts)
+
+
+def _settled(parts: list[Value]) -> Value:
+    """Join, None set aside: `X = None` before the real binding says nothing about its class."""
+    real = [part for part in parts if part != NOTHING]
+    return without_none(join(real)) if real else NOTHING
+
+
+def _unbound(ctx: Context, module: Module, name: str) -> Value:
+    for star in module.star_imports:
+        found = module_attribute(ctx, star, name)
+        if found.known and not any(isinstance(atom, External) for atom in found.atoms or ()):
+            return found
+    if name in BUILTINS:
+        return value(External(f"builtins.{name}"))
+    return UNKNOWN
+
+
+def binding_value(ctx: Context, module: Module, binding: Binding) -> Value:
+    from kvlint.inference.annotations import annotation_value
+    from kvlint.inference.classes import class_info
+    from kvlint.inference.expressions import evaluate
+    from kvlint.inference.flow import entry_env
+
+    if isinstance(binding, Imported):
+        if binding.name is None:
+            return value(ModuleObject(binding.module))
+        return module_attribute(ctx, binding.module, binding.name)
+    frame = module_frame(ctx, module)
+    if isinstance(binding, ast.ClassDef):
+        return value(ClassObject(class_info(frame, {}, binding).qualname))
+    if isinstance(binding, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return value(Function(module, binding))
+    if binding.annotation is not None and not _is_alias_marker(binding.annotation):
+        return annotation_value(frame, {}, binding.annotation)
+    if binding.value is None:
+        return UNKNOWN
+    env: Env = {}
+    if binding.scope is not None:
+        env = entry_env(frame, binding.scope)
+    found = evaluate(frame, env, binding.value)
+    return found if binding.position is None else item_of(found, binding.position)
+
+
+def _is_alias_marker(annotation: ast.expr) -> bool:
+    text = ast.unparse(annotation)
+    return text.rpartition(".")[2] in ("TypeAlias", "Final")
+
+
+def module_attribute(ctx: Context, module_name: str, name: str) -> Value:
+    """What `from module_name import name` binds."""
+    qualname = f"{module_name}.{name}"
+    if qualname in ctx.view.catalogue.classes:
+        return value(ClassObject(qualname))
+    module = ctx.project.module(module_name)
+    if module is not None:
+        if name in module.bindings:
+            return global_value(ctx, module, name)
+        for star in module.star_imports:
+            found = module_attribute(ctx, star, name)
+            if found.known and not isinstance(next(iter(found.atoms or ()), None), External):
+                return found
+    return _catalogued(ctx, module_name, name, qualname, module)
+
+
+def _catalogued(
+    ctx: Context, module_name: str, name: str, qualname: str, module: Module | None
+) -> Value:
+    exported = ctx.view.catalogue.exports.get(module_name, {}).get(name)
+    if exported is not None:
+        return value(ClassObject(exported))
+    if qualname in ctx.holders:
+        return value(ClassObject(qualname))
+    holder = ctx.holders.get(module_name, {}).get(name)
+    if holder is not None:
+        found = holder_value(ctx, holder)
+        return value(HolderCall(found)) if holder.form == "function" else found
+    if ctx.project.module(qualname) is not None:
+        return value(ModuleObject(qualname))
+    return UNKNOWN if module is not None else value(External(qualname))
+
+
+def holder_value(ctx: Context, holder: Holder) -> Value:
+    """What comes out of a holder: its pool classes, or the object on the way to one."""
+    from kvlint.findings import Evidence
+
+    owner = holder.owner.rpartition(".")[2]
+    atoms: list[Atom] = [Instance(cls) for cls in holder.classes]
+    if holder.value_class is not None:
+        atoms.append(Instance(holder.value_class))
+    names = ", ".join(sorted({cls.rpartition(".")[2] for cls in holder.classes})) or (
+        holder.value_class or ""
+    )
+    step = Evidence(f"SGLang's `{owner}.{holder.name}` holds {names}")
+    return value(*atoms, evidence=(step,)) if atoms else UNKNOWN
