@@ -30,9 +30,13 @@ def is_python_source(source: SourceFile) -> bool:
     return source.text.startswith("#!") and "python" in source.line(1)
 
 
+def takes_comments(source: SourceFile) -> bool:
+    return source.path.suffix not in _COMMENTLESS_SUFFIXES
+
+
 def comments(source: SourceFile) -> list[Comment]:
     """The comments of a Python, shell, YAML or Docker file, in order."""
-    if source.path.suffix in _COMMENTLESS_SUFFIXES:
+    if not takes_comments(source):
         return []
     places = _python_places(source) if is_python_source(source) else _hash_places(source)
     return [_comment(source, line, column) for line, column in places]

@@ -1,0 +1,179 @@
+"""One run of `kvlint check`: paths -> files -> findings -> what is left to report."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from kvlint import known, runner
+from kvlint.analysis import RawResult, Request, check_files
+from kvlint.baseline import Entry, Scope
+from kvlint.cache import FOLDER, Cache, run_key
+from kvlint.errors import UsageError
+from kvlint.findings import FileError, Finding, Span
+from kvlint.launch import is_launch_file
+from kvlint.plan import Group, groups, ignored_in, project_of
+from kvlint.report import Release, Report
+from kvlint.rules import Rule
+from kvlint.run import SYNTAX_ERROR, Input, Judged, Run
+from kvlint.settings import SettingsFinder
+from kvlint.source.files import Selection, absolute, collect, is_excluded
+from kvlint.source.text import SourceFile
+from kvlint.suppressions import Policy, suppress
+
+
+def run(inputs: Input, progress: runner.Progress) -> Run:
+    """Check the files that `inputs` name. Raises UsageError."""
+    finder = SettingsFinder()
+    named = tuple(map(absolute, inputs.paths))
+    selection = _select(inputs, named, finder)
+    made = tuple(groups(selection.files, named, finder, inputs.choices))
+    judged: list[Judged] = []
+    fixed: list[Entry] = []
+    for group in made:
+        found = _check_group(group, inputs, progress)
+        path = inputs.baseline_for(group)
+        if path is not None:
+            found, gone = known.without(found, group, path)
+            fixed.extend(gone)
+        judged.extend(found)
+    judged.sort(key=lambda item: str(item.path))
+    scope = Scope(frozenset(selection.files), frozenset().union(*(g.codes for g in made)))
+    return Run(selection, made, tuple(judged), scope, tuple(sorted(set(fixed))))
+
+
+def _select(inputs: Input, named: Sequence[Path], finder: SettingsFinder) -> Selection:
+    if inputs.text is None:
+        return collect(named, finder, is_launch_file)
+    excluded = is_excluded(named[0], finder)
+    return Selection(files=() if excluded else (named[0],), skipped=int(excluded))
+
+
+def _check_group(group: Group, inputs: Input, progress: runner.Progress) -> list[Judged]:
+    request = request_for(group, inputs.choices.pedantic)
+    if inputs.text is not None:
+        request = replace(request, texts={group.files[0]: inputs.text})
+    cache = _cache(group, request) if inputs.use_cache and inputs.text is None else None
+    results = runner.check(request, cache, inputs.jobs or os.cpu_count() or 1, progress)
+    return [judge(result, group, inputs.choices.pedantic) for result in results]
+
+
+def request_for(group: Group, pedantic: bool) -> Request:
+    return Request(
+        files=group.files,
+        roots=group.roots,
+        rules=tuple(rule for rule in group.rules if rule.code in group.codes),
+        catalogue=group.choice.catalogue,
+        pedantic=pedantic,
+        texts={},
+    )
+
+
+def _cache(group: Group, request: Request) -> Cache:
+    settings = group.settings
+    project = settings.root if settings.file else project_of(group.files[0])
+    catalogue = request.catalogue
+    own = catalogue.source == "embedded"
+    parts = [
+        repr(request.rules),
+        f"{catalogue.version} {catalogue.source}" if own else repr(catalogue),
+        f"{request.pedantic}",
+        *map(str, request.roots),
+    ]
+    return Cache(project / FOLDER, run_key(parts))
+
+
+def judge(result: RawResult, group: Group, pedantic: bool) -> Judged:
+    """What is to be reported of a file's raw result."""
+    codes = group.codes - ignored_in(result.path, group)
+    found = [f for f in result.findings if f.code in codes and (pedantic or f.severity != "hint")]
+    source = result.source
+    if result.error is not None:
+        if source is not None and SYNTAX_ERROR in codes:
+            found.append(_syntax_error(result.error, source, group.rules))
+        error = result.error if source is None else None
+        return Judged(result.path, group, source, tuple(found), error=error)
+    if source is None:
+        return Judged(result.path, group, source, _sorted(found))
+    outcome = suppress(source, found, _policy(group, codes, pedantic))
+    return Judged(result.path, group, source, _sorted(outcome.findings), outcome.suppressed)
+
+
+def _sorted(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    return tuple(sorted(findings, key=lambda finding: finding.sort_key))
+
+
+def _policy(group: Group, codes: frozenset[str], pedantic: bool) -> Policy:
+    version = group.choice.catalogue.version
+    judged = frozenset(
+        rule.code
+        for rule in group.rules
+        if rule.code in codes
+        and rule.holds_for(version)
+        and (pedantic or not (rule.pedantic or rule.severity == "hint"))
+    )
+    return Policy(group.rules, codes, judged, group.settings.require_reason)
+
+
+def _syntax_error(error: FileError, source: SourceFile, rules: Sequence[Rule]) -> Finding:
+    rule = next(rule for rule in rules if rule.code == SYNTAX_ERROR)
+    line = min(max(error.line or 1, 1), max(1, len(source.lines)))
+    column = min(max(error.column or 1, 1), len(source.line(line)) + 1)
+    return Finding(
+        code=rule.code,
+        name=rule.name,
+        path=error.path,
+        span=Span(line, column, line, column + 1),
+        severity=rule.severity,
+        message=error.message,
+        remedy=rule.remedy,
+    )
+
+
+def rechecker(item: Judged, inputs: Input) -> Callable[[bytes], tuple[Finding, ...]]:
+    """What finds the findings of another text of the same file, for the fixer."""
+    pedantic = inputs.choices.pedantic
+    request = request_for(item.group, pedantic)
+    path = inputs.baseline_for(item.group)
+    entries = known.read(path) if path else ()
+
+    def recheck(data: bytes) -> tuple[Finding, ...]:
+        (result,) = check_files(replace(request, files=(item.path,), texts={item.path: data}))
+        judged = judge(result, item.group, pedantic)
+        return known.unknown(judged, entries, path.parent) if path else judged.findings
+
+    return recheck
+
+
+def report(run: Run, root: Path, show_suppressed: bool) -> Report:
+    """The report of a run for the output formats."""
+    return Report(
+        root=root,
+        findings=tuple(finding for item in run.judged for finding in item.findings),
+        suppressed=tuple(s for item in run.judged for s in item.suppressed if show_suppressed),
+        errors=(*run.selection.errors, *(i.error for i in run.judged if i.error is not None)),
+        files=len(run.selection.files),
+        releases=_releases(run.groups),
+        rules=_rules(run.groups),
+        sources={item.path: item.source for item in run.judged if item.source is not None},
+    )
+
+
+def _releases(made: Iterable[Group]) -> tuple[Release, ...]:
+    named = (Release(g.choice.catalogue.version, g.choice.reason) for g in made)
+    return tuple(dict.fromkeys(named))
+
+
+def _rules(made: Iterable[Group]) -> tuple[Rule, ...]:
+    by_code = {rule.code: rule for group in made for rule in group.rules}
+    return tuple(by_code[code] for code in sorted(by_code))
+
+
+def stdin_path(name: str | None) -> Path:
+    """The path that standard input is checked under. Raises UsageError for a folder's."""
+    path = absolute(Path(name or "stdin.py"))
+    if path.is_dir():
+        raise UsageError(f"--stdin-filename: {name} is a folder")
+    return path

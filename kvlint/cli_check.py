@@ -1,0 +1,203 @@
+"""`kvlint check`: from options to output and exit status."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from kvlint import known
+from kvlint.check import report, run, stdin_path
+from kvlint.errors import UsageError
+from kvlint.fix_files import Fixed, add_ignores, fix_run, keep_in_memory
+from kvlint.fixing.diff import unified_diff
+from kvlint.fixing.write import write_atomically
+from kvlint.output.render import render, statistics
+from kvlint.output.style import Style, style_for
+from kvlint.output.summary import Counts, complaints, summary
+from kvlint.plan import Choices
+from kvlint.progress import Progress
+from kvlint.report import Report
+from kvlint.run import Input, Run
+from kvlint.settings import OutputFormat, SettingsFinder
+from kvlint.source.files import absolute
+
+CLEAN, FINDINGS, UNREADABLE, NOTHING_THERE = 0, 1, 2, 3
+_STDIN = Path("-")
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of `kvlint check` as they stand on the command line."""
+
+    paths: tuple[Path, ...]
+    select: tuple[str, ...] | None = None
+    ignore: tuple[str, ...] = ()
+    sglang: str | None = None
+    pedantic: bool = False
+    fix: bool = False
+    unsafe_fixes: bool = False
+    diff: bool = False
+    show_fixes: bool = False
+    show_suppressed: bool = False
+    add_ignore: str | None = None
+    baseline: Path | None = None
+    write_baseline: Path | None = None
+    force: bool = False
+    output_format: OutputFormat | None = None
+    output_file: Path | None = None
+    statistics: bool = False
+    stdin_filename: str | None = None
+    use_cache: bool = True
+    jobs: int = 0
+
+
+def main(options: Options) -> int:
+    """Check, fix, write; returns the exit status. Raises UsageError."""
+    _check_options(options)
+    if not options.paths:
+        print("kvlint: no paths given, nothing checked (try: kvlint check .)", file=sys.stderr)
+        return CLEAN
+    inputs = _inputs(options)
+    with Progress(sys.stderr) as progress:
+        found = run(inputs, progress.update)
+        fixed = _fix(found, options, inputs)
+    if options.write_baseline is not None:
+        run_ = known.write(fixed.run, options.write_baseline, options.force)
+        fixed = replace(fixed, run=run_)
+    return _tell(fixed, inputs, options)
+
+
+def _check_options(options: Options) -> None:
+    if _STDIN in options.paths and len(options.paths) > 1:
+        raise UsageError("- stands alone: standard input cannot be checked along with other paths")
+    if options.add_ignore is not None and (options.fix or options.diff):
+        raise UsageError("--add-ignore does not go with --fix or --diff")
+    if options.add_ignore is not None and _STDIN in options.paths:
+        raise UsageError("--add-ignore writes files: it does not go with -")
+    if options.force and options.write_baseline is None:
+        raise UsageError("--force goes with --write-baseline")
+
+
+def _inputs(options: Options) -> Input:
+    choices = Choices(options.select, options.ignore, options.sglang, options.pedantic)
+    is_stdin = options.paths == (_STDIN,)
+    if options.write_baseline is not None and options.baseline is not None:
+        raise UsageError("--baseline does not go with --write-baseline")
+    return Input(
+        paths=(stdin_path(options.stdin_filename),) if is_stdin else options.paths,
+        choices=choices,
+        text=sys.stdin.buffer.read() if is_stdin else None,
+        baseline=options.baseline,
+        use_baseline=options.write_baseline is None,
+        use_cache=options.use_cache,
+        jobs=options.jobs,
+    )
+
+
+def _fix(found: Run, options: Options, inputs: Input) -> Fixed:
+    if options.add_ignore is not None:
+        return add_ignores(found, " ".join(options.add_ignore.split()))
+    if options.diff:
+        return fix_run(found, inputs, options.unsafe_fixes, write=None)
+    if options.fix:
+        write = write_atomically if inputs.text is None else keep_in_memory
+        return fix_run(found, inputs, options.unsafe_fixes, write)
+    return Fixed(found)
+
+
+def _tell(fixed: Fixed, inputs: Input, options: Options) -> int:
+    made = report(fixed.run, Path.cwd(), options.show_suppressed)
+    made = replace(made, errors=(*made.errors, *fixed.failures))
+    style = style_for(sys.stdout)
+    if options.diff:
+        _show_diff(fixed, made)
+    else:
+        _show_findings(made, fixed, inputs, options, style)
+    for line in complaints(made, fixed.run.selection):
+        print(line, file=sys.stderr)
+    if options.show_fixes:
+        _show_fixes(fixed, made)
+    print(summary(made, _counts(fixed, options)), file=sys.stderr)
+    return _status(fixed, made)
+
+
+def _counts(fixed: Fixed, options: Options) -> Counts:
+    everything = [item for judged in fixed.run.judged for item in judged.suppressed]
+    ignoring = options.add_ignore is not None
+    return Counts(
+        ignored=len(fixed.applied) if ignoring else 0,
+        suppressed=sum(item.kind == "comment" for item in everything),
+        known=sum(item.kind == "baseline" for item in everything),
+        gone=len(fixed.run.fixed),
+        applied=0 if options.diff or ignoring else len(fixed.applied),
+        would_apply=len(fixed.applied) if options.diff else 0,
+        more=fixed.more,
+        undone=len(fixed.undone),
+        fixing=options.fix or options.diff,
+    )
+
+
+def _show_findings(
+    made: Report, fixed: Fixed, inputs: Input, options: Options, style: Style
+) -> None:
+    format_ = options.output_format or _configured_format(inputs.paths[0])
+    if options.output_file is not None:
+        style = Style(width=100)
+    text = statistics(made, format_, style) if options.statistics else render(made, format_, style)
+    if options.output_file is not None:
+        _write_file(options.output_file, text)
+    if inputs.text is not None and options.fix:
+        _write_fixed_text(fixed, inputs.text)
+        sys.stderr.write(text if options.output_file is None else "")
+    elif options.output_file is None:
+        _write_out(text)
+
+
+def _configured_format(path: Path) -> OutputFormat:
+    place = absolute(path)
+    return SettingsFinder().at(place if place.is_dir() else place.parent).output_format
+
+
+def _write_out(text: str) -> None:
+    sys.stdout.buffer.write(text.encode(sys.stdout.encoding or "utf-8", "backslashreplace"))
+    sys.stdout.flush()
+
+
+def _write_fixed_text(fixed: Fixed, text: bytes) -> None:
+    data = fixed.changes[0].data if fixed.changes else text
+    sys.stdout.buffer.write(data)
+    sys.stdout.flush()
+
+
+def _write_file(path: Path, text: str) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text.encode("utf-8", "backslashreplace"))
+    except OSError as error:
+        reason = error.strerror or error
+        raise UsageError(f"--output-file: {path}: cannot be written: {reason}") from error
+
+
+def _show_diff(fixed: Fixed, made: Report) -> None:
+    for change in fixed.changes:
+        name = made.shown_path(change.path)
+        sys.stdout.buffer.write(unified_diff(name, change.source.data, change.data))
+    sys.stdout.flush()
+
+
+def _show_fixes(fixed: Fixed, made: Report) -> None:
+    for change in fixed.changes:
+        print(f"{made.shown_path(change.path)}:", file=sys.stderr)
+        for finding in change.applied:
+            title = finding.fix.title if finding.fix else ""
+            print(f"    {finding.code} line {finding.span.line}: {title}", file=sys.stderr)
+
+
+def _status(fixed: Fixed, made: Report) -> int:
+    selection = fixed.run.selection
+    if made.errors or fixed.run.has_syntax_error:
+        return UNREADABLE
+    if selection.missing or selection.bare:
+        return NOTHING_THERE
+    return FINDINGS if made.findings else CLEAN
