@@ -164,8 +164,10 @@ def _check_file(request: Request, context: Context, path: Path) -> RawResult:
         context.project.consulted = set()
         module = context.project.module_at(path)
         found = check_module(request, context, module)
-    except (SourceError, ParseError) as error:
+    except SourceError as error:
         return RawResult(path, None, error=error.error)
+    except ParseError as error:
+        return RawResult(path, source, error=error.error)
     except RecursionError:
         message = "is nested too deeply to be checked"
         return RawResult(path, source, error=FileError(path, message))

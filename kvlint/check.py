@@ -55,8 +55,9 @@ def _check_group(group: Group, inputs: Input, progress: runner.Progress) -> list
     request = request_for(group, inputs.choices.pedantic)
     if inputs.text is not None:
         request = replace(request, texts={group.files[0]: inputs.text})
-    cache = _cache(group, request) if inputs.use_cache and inputs.text is None else None
-    results = runner.check(request, cache, inputs.jobs or os.cpu_count() or 1, progress)
+    uses_cache = inputs.use_cache and inputs.text is None
+    open_cache = _cache_opener(group, request) if uses_cache else None
+    results = runner.check(request, open_cache, inputs.jobs or os.cpu_count() or 1, progress)
     return [judge(result, group, inputs.choices.pedantic) for result in results]
 
 
@@ -67,22 +68,22 @@ def request_for(group: Group, pedantic: bool) -> Request:
         rules=tuple(rule for rule in group.rules if rule.code in group.codes),
         catalogue=group.choice.catalogue,
         pedantic=pedantic,
-        texts={},
+        named=frozenset(group.files),
     )
 
 
-def _cache(group: Group, request: Request) -> Cache:
+def _cache_opener(group: Group, request: Request) -> runner.OpenCache:
     settings = group.settings
     project = settings.root if settings.file else project_of(group.files[0])
     catalogue = request.catalogue
-    own = catalogue.source == "embedded"
+    embedded = catalogue.source == "embedded"
     parts = [
         repr(request.rules),
-        f"{catalogue.version} {catalogue.source}" if own else repr(catalogue),
-        f"{request.pedantic}",
+        catalogue.version if embedded else repr(catalogue),
+        str(request.pedantic),
         *map(str, request.roots),
     ]
-    return Cache(project / FOLDER, run_key(parts))
+    return lambda own_classes: Cache(project / FOLDER, run_key([*parts, *own_classes]))
 
 
 def judge(result: RawResult, group: Group, pedantic: bool) -> Judged:
@@ -91,10 +92,11 @@ def judge(result: RawResult, group: Group, pedantic: bool) -> Judged:
     found = [f for f in result.findings if f.code in codes and (pedantic or f.severity != "hint")]
     source = result.source
     if result.error is not None:
-        if source is not None and SYNTAX_ERROR in codes:
+        if source is None or result.error.line is None:
+            return Judged(result.path, group, source, _sorted(found), error=result.error)
+        if SYNTAX_ERROR in codes:
             found.append(_syntax_error(result.error, source, group.rules))
-        error = result.error if source is None else None
-        return Judged(result.path, group, source, tuple(found), error=error)
+        return Judged(result.path, group, source, _sorted(found))
     if source is None:
         return Judged(result.path, group, source, _sorted(found))
     outcome = suppress(source, found, _policy(group, codes, pedantic))

@@ -5,13 +5,13 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from kvlint.analysis import RawResult, Request, check_files, relevant
+from kvlint.analysis import RawResult, Request, check_files, pool_files, relevant
 from kvlint.cache import Cache, Entry
 from kvlint.errors import UsageError
 from kvlint.source.files import is_python
@@ -24,44 +24,63 @@ larger one only the files that can hold a pool are."""
 PARALLEL_BYTES = 1_500_000
 """Below this much text to analyse, starting processes costs more than it gains."""
 Progress = Callable[[int, int], None]
+OpenCache = Callable[[Iterable[str]], Cache]
 
 
-@dataclass(frozen=True)
-class _Pending:
-    """A file whose result is not known yet, and its size in bytes."""
+@dataclass(frozen=True, slots=True)
+class _Relevant:
+    """A file that can hold a pool: the digest of its content, its size in bytes, and whether it
+    may define a pool class. One that cannot be read is left to the analysis, which says why."""
 
     path: Path
+    content: str
     size: int
+    may_define: bool
 
 
-def check(request: Request, cache: Cache | None, jobs: int, progress: Progress) -> list[RawResult]:
+def check(
+    request: Request, open_cache: OpenCache | None, jobs: int, progress: Progress
+) -> list[RawResult]:
     """Results of all files that have something to say: findings, an error, or a comment that may
-    be a suppression. Sorted by path."""
+    be a suppression. Sorted by path.
+
+    `open_cache` makes the cache for the digest of the project's own pool classes, on which every
+    result rests.
+    """
+    results, relevants = _read_all(request, progress)
+    definers = pool_files([r.path for r in relevants if r.may_define], request.catalogue)
+    request = replace(request, pool_files=definers)
+    cache = None
+    if open_cache is not None:
+        own = {item.path: item.content for item in relevants}
+        cache = open_cache([part for path in definers for part in (str(path), own[path])])
+    pending: list[_Relevant] = []
+    for item in relevants:
+        entry = cache.get(item.path, item.content) if cache else None
+        if entry is None:
+            pending.append(item)
+        else:
+            results.append(_from_entry(item.path, entry, request))
+    results.extend(_analysed(request, cache, jobs, pending, progress))
+    return sorted(filter(_speaks, results), key=lambda result: str(result.path))
+
+
+def _read_all(request: Request, progress: Progress) -> tuple[list[RawResult], list[_Relevant]]:
+    """Read every file once: the results that need no analysis, and the files that need it."""
     thorough = len(request.files) <= THOROUGH_LIMIT
     results: list[RawResult] = []
-    pending: list[_Pending] = []
+    relevants: list[_Relevant] = []
     for number, path in enumerate(request.files):
         progress(number, len(request.files))
-        known = _known(path, request, cache, thorough)
-        if isinstance(known, _Pending):
-            pending.append(known)
-        elif known is not None:
-            results.append(known)
-    results.extend(_analysed(request, cache, jobs, pending, progress))
-    return sorted(results, key=lambda result: str(result.path))
-
-
-def _known(
-    path: Path, request: Request, cache: Cache | None, thorough: bool
-) -> RawResult | _Pending | None:
-    """The result of a file that needs no analysis; None where there is nothing to say."""
-    data = _read(path, request)
-    if data is None:
-        return _Pending(path, 0)
-    if not relevant(path, data):
-        return _irrelevant(path, data, thorough)
-    entry = cache.get(path, digest(data)) if cache else None
-    return _Pending(path, len(data)) if entry is None else _from_entry(path, data, entry)
+        data = _read(path, request)
+        if data is None:
+            relevants.append(_Relevant(path, "", 0, False))
+        elif relevant(path, data):
+            may_define = b"Pool" in data or b"KVCache" in data
+            relevants.append(_Relevant(path, digest(data), len(data), may_define))
+        elif thorough or b"kvlint:" in data:
+            results.append(_irrelevant(path, data))
+    return results, relevants
 
 
 def _read(path: Path, request: Request) -> bytes | None:
@@ -76,32 +95,29 @@ def _read(path: Path, request: Request) -> bytes | None:
     return data if len(data) <= MAX_BYTES else None
 
 
-def _irrelevant(path: Path, data: bytes, thorough: bool) -> RawResult | None:
+def _irrelevant(path: Path, data: bytes) -> RawResult:
     """No pool can be in such a file, but an unused suppression or a syntax error can."""
-    mentions = b"kvlint:" in data
-    if not mentions and not (thorough and is_python(path)):
-        return None
     try:
         source = decode_source(path, data)
     except SourceError as error:
-        return RawResult(path, None, (), error.error, ())
+        return RawResult(path, None, error=error.error)
     try:
         if is_python(path):
             parse(source)
     except ParseError as error:
-        return RawResult(path, source, (), error.error, ())
-    return RawResult(path, source, (), None, ()) if mentions else None
+        return RawResult(path, source, error=error.error)
+    return RawResult(path, source)
 
 
-def _from_entry(path: Path, data: bytes, entry: Entry) -> RawResult | None:
+def _from_entry(path: Path, entry: Entry, request: Request) -> RawResult:
+    data = _read(path, request)
     source: SourceFile | None = None
-    if entry.findings or entry.error or b"kvlint:" in data:
+    if data is not None:
         try:
             source = decode_source(path, data)
-        except SourceError as error:
-            return RawResult(path, None, (), error.error, ())
-    result = RawResult(path, source, entry.findings, entry.error, entry.depends_on)
-    return result if _speaks(result) else None
+        except SourceError:
+            source = None
+    return RawResult(path, source, entry.findings, entry.error, entry.depends_on)
 
 
 def _speaks(result: RawResult) -> bool:
@@ -114,7 +130,7 @@ def _analysed(
     request: Request,
     cache: Cache | None,
     jobs: int,
-    pending: Sequence[_Pending],
+    pending: Sequence[_Relevant],
     progress: Progress,
 ) -> list[RawResult]:
     workers = min(jobs, len(pending))
@@ -138,10 +154,10 @@ def _analyse(request: Request, cache: Cache | None, files: Sequence[Path]) -> li
         if cache is not None and result.path in texts:
             entry = Entry(result.findings, result.error, result.depends_on)
             cache.put(result.path, digest(texts[result.path]), entry)
-    return [result for result in results if _speaks(result)]
+    return list(filter(_speaks, results))
 
 
-def _batches(pending: Sequence[_Pending], workers: int) -> list[list[Path]]:
+def _batches(pending: Sequence[_Relevant], workers: int) -> list[list[Path]]:
     """Runs of neighbouring files, alike in size: neighbours import the same modules."""
     share = sum(item.size for item in pending) / workers
     batches: list[list[Path]] = [[]]
