@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import re
 import textwrap
-from collections.abc import Iterator
+from bisect import bisect_right
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeGuard
@@ -149,6 +149,37 @@ class Module:
         return self.text.split("\n")
 
     @cached_property
+    def _line_starts(self) -> list[int]:
+        return [0, *(match.end() for match in re.finditer("\n", self.text))]
+
+    def line_at(self, offset: int) -> int:
+        """Number, from 0, of the line that holds a character of the text."""
+        return bisect_right(self._line_starts, offset) - 1
+
+    def lines_with(self, word: str) -> list[int]:
+        """Numbers, from 0, of the lines in which the text stands."""
+        found: list[int] = []
+        offset = self.text.find(word) if word.encode() in self.data else -1
+        while offset >= 0:
+            found.append(self.line_at(offset))
+            offset = self.text.find(word, offset + 1)
+        return found
+
+    def in_header(self, start: int, number: int) -> bool:
+        """Whether a line belongs to the header of the `def` at `start`."""
+        return number < start + len(self.header_at(start).split("\n"))
+
+    def body_at(self, start: int) -> list[str]:
+        return self.lines[start : self._end_of(start, _indent(self.lines[start]))]
+
+    def header_at(self, start: int) -> str:
+        """The text of a `def` statement's header."""
+        for end in range(start, min(start + 80, len(self.lines))):
+            if self.lines[end].split("#")[0].rstrip().endswith(":"):
+                return "\n".join(self.lines[start : end + 1])
+        return self.lines[start]
+
+    @cached_property
     def tree(self) -> ast.Module:
         """Raises nothing: a file that does not parse has no statements here, and is reported by
         the check of the file itself."""
@@ -161,22 +192,19 @@ class Module:
     def imports(self) -> dict[str, str]:
         """Name -> qualified name, of imports anywhere in the file."""
         found: dict[str, str] = {}
-        for statement, _ in self._import_statements():
-            found.update(self._imported(statement))
+        for match in _IMPORT.finditer(self.text):
+            found.update(self._imported(match[0].strip()))
         return found
 
-    @cached_property
-    def exports(self) -> dict[str, str]:
-        """The same of imports at the left margin only: names that others can import from here."""
+    def exports(self, words: tuple[str, ...]) -> dict[str, str]:
+        """The same of the imports at the left margin that hold one of the words: names that
+        others can import from here."""
         found: dict[str, str] = {}
-        for statement, indented in self._import_statements():
-            if not indented:
+        for match in _IMPORT.finditer(self.text):
+            statement = match[0]
+            if not statement[0].isspace() and any(word in statement for word in words):
                 found.update(self._imported(statement))
         return found
-
-    def _import_statements(self) -> Iterator[tuple[str, bool]]:
-        for match in _IMPORT.finditer(self.text):
-            yield match[0].strip(), match[0][:1].isspace()
 
     def _imported(self, statement: str) -> dict[str, str]:
         try:
@@ -214,26 +242,27 @@ class Module:
         """The innermost functions of the file in which the word stands on some line."""
         wanted = re.compile(rf"\b{re.escape(word)}\b")
         found: dict[int, Function] = {}
-        for number, line in enumerate(self.lines):
-            if word in line and wanted.search(line):
-                start = self._definition_before(number)
-                if start is not None and start not in found:
-                    function = self._function_at(start)
-                    if function is not None:
-                        found[start] = function
+        for number in self.lines_with(word):
+            start = self.definition_before(number) if wanted.search(self.lines[number]) else None
+            if start is not None and start not in found:
+                function = self._function_at(start)
+                if function is not None:
+                    found[start] = function
         return list(found.values())
 
     def function_named(self, name: str, owner: str | None) -> Function | None:
         """The function or method of that name, if a pool can be meant in it at all."""
-        for match in re.finditer(rf"^[ \t]*(?:async )?def {re.escape(name)}\b", self.text, re.M):
-            start = self.text.count("\n", 0, match.start())
+        defined = re.compile(rf"[ \t]*(?:async )?def {re.escape(name)}\b")
+        for start in self.lines_with(f"def {name}"):
+            if not defined.match(self.lines[start]):
+                continue
             indent = _indent(self.lines[start])
             body = self.lines[start : self._end_of(start, indent)]
             if self.class_around(start, indent) == owner and any("ool" in line for line in body):
                 return self._function_at(start)
         return None
 
-    def _definition_before(self, number: int) -> int | None:
+    def definition_before(self, number: int) -> int | None:
         """Line of the `def` at or above a line whose body or header holds the line."""
         indent = _indent(self.lines[number])
         for index in range(number, -1, -1):

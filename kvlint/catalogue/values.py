@@ -22,7 +22,9 @@ from kvlint.catalogue.self_facts import class_name
 
 _DEPTH = 12
 _POOLISH = re.compile(r"pool|cls|class|kv_?cache", re.I)
-_ANY_ANNOTATIONS = ("", "Any", "object", "type", "Type", "Callable", "Optional", "Union")
+_OPEN_ANNOTATIONS = frozenset(
+    ("Any", "object", "type", "Type", "Callable", "Optional", "Union", "None", "typing", "KVCache")
+)
 _CONTAINERS = frozenset(
     ("list", "List", "dict", "Dict", "tuple", "Tuple", "Sequence", "Mapping", "Iterable")
 )
@@ -237,8 +239,10 @@ class Evaluator:
         if self.annotated(parameter.annotation, module):
             return True
         text = "" if parameter.annotation is None else ast.unparse(parameter.annotation)
-        plain = set(re.findall(r"\w+", text)) <= {*_ANY_ANNOTATIONS, "None", "typing", "KVCache"}
-        return plain and _POOLISH.search(parameter.arg) is not None
+        words = set(re.findall(r"\w+", text))
+        if not words <= _OPEN_ANNOTATIONS:
+            return False
+        return bool(words & {"type", "Type"}) or _POOLISH.search(parameter.arg) is not None
 
     def _default(self, function: Function, name: str, self_class: str | None) -> Values:
         return self.values(function.default(name), Frame(function, self_class))

@@ -1,0 +1,228 @@
+"""Which SGLang release a check is made against, and why."""
+
+from __future__ import annotations
+
+import configparser
+import re
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.version import InvalidVersion, Version
+
+from kvlint.catalogue.embed import embedded_versions, load_embedded
+from kvlint.catalogue.extract import extract_tree
+from kvlint.catalogue.model import Catalogue
+from kvlint.catalogue.tree import CatalogueError, contains_sglang
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+__all__ = ["CatalogueError", "Choice", "choose"]
+
+_LINE = re.compile(r"^\s*(sglang\b[^#;]*)", re.I)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The catalogue, and where it comes from, as a sentence for people."""
+
+    catalogue: Catalogue
+    reason: str
+
+
+@dataclass(frozen=True)
+class _Wish:
+    """A release someone names: an exact version, or a specifier such as `>=0.5.16`."""
+
+    text: str
+    source: str
+
+
+def choose(
+    explicit: str | None,
+    configured: str | None,
+    checked: Sequence[Path],
+    project: Path | None,
+    base: Path | None = None,
+) -> Choice:
+    """Choose by the first that says something: `explicit` (--sglang VERSION|PATH), `configured`
+    ([tool.kvlint] sglang; a relative path counts from `base`, the folder of the settings file),
+    a checked path that contains SGLang, the installed distribution (of the project's `.venv`, then
+    of this interpreter; looked up, not imported), the dependency that `project` declares, the
+    newest embedded release.
+
+    Raises CatalogueError: no such path, no SGLang in it, or text that is no version.
+    """
+    if explicit is not None:
+        return _named(explicit, "given with --sglang", None)
+    if configured is not None:
+        return _named(configured, "set in [tool.kvlint]", base or project)
+    tree = _checked_tree(checked)
+    if tree is not None:
+        catalogue = extract_tree(tree)
+        return Choice(catalogue, f"SGLang {catalogue.version}, the checked tree itself")
+    wish = _installed(project) or _declared(project)
+    if wish is not None:
+        return _release(wish)
+    newest = embedded_versions()[-1]
+    reason = f"SGLang {newest}, the newest release that kvlint knows"
+    return Choice(load_embedded(newest), reason)
+
+
+def _named(text: str, source: str, base: Path | None) -> Choice:
+    path = Path(text).expanduser()
+    if base is not None and not path.is_absolute():
+        path = base / path
+    try:
+        Version(text)
+    except InvalidVersion:
+        if path.exists() or "/" in text or "\\" in text:
+            catalogue = extract_tree(path)
+            return Choice(catalogue, f"SGLang {catalogue.version} in {path}, {source}")
+        raise CatalogueError(
+            f"{text!r} ({source}) is neither a version such as {embedded_versions()[-1]} "
+            "nor the path of an SGLang tree"
+        ) from None
+    return _release(_Wish(text, source))
+
+
+def _checked_tree(checked: Sequence[Path]) -> Path | None:
+    """The checked folder that holds SGLang, or the tree a checked folder or file lies in."""
+    for path in checked:
+        if path.is_dir() and contains_sglang(path):
+            return path
+    for path in checked:
+        for folder in path.absolute().parents:
+            if folder.name == "sglang" and contains_sglang(folder):
+                return folder
+    return None
+
+
+def _installed(project: Path | None) -> _Wish | None:
+    if project is not None:
+        places = [str(place) for place in project.glob(".venv/lib/python*/site-packages")]
+        places += [str(place) for place in project.glob(".venv/Lib/site-packages")]
+        for distribution in metadata.distributions(name="sglang", path=places) if places else ():
+            return _Wish(distribution.version, "installed in the project's .venv")
+    try:
+        return _Wish(metadata.version("sglang"), "installed beside kvlint")
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _release(wish: _Wish) -> Choice:
+    version, how = _embedded_for(wish.text)
+    reason = f"SGLang {version}, {how} {wish.text}, {wish.source}" if how else ""
+    return Choice(load_embedded(version), reason or f"SGLang {version}, {wish.source}")
+
+
+def _embedded_for(text: str) -> tuple[str, str]:
+    """The embedded release that serves for a version, and in words how it differs from it."""
+    wanted = _version(text)
+    known = [(Version(version), version) for version in embedded_versions()]
+    exact = [name for version, name in known if version == wanted or _same_build(version, wanted)]
+    if exact:
+        return exact[0], ""
+    older = [name for version, name in known if version < wanted]
+    if not older:
+        return known[0][1], "the oldest release that kvlint knows, newer than"
+    if older[-1] == known[-1][1]:
+        return older[-1], "the newest release that kvlint knows, older than"
+    return older[-1], "the nearest older release that kvlint knows, for"
+
+
+def _same_build(version: Version, wanted: Version) -> bool:
+    """`0.5.16+cu129` is a build of 0.5.16."""
+    return wanted.local is not None and version == Version(wanted.public)
+
+
+def _version(text: str) -> Version:
+    """The version that a wish asks for: of a specifier the newest embedded one it allows, else
+    the bound that it names."""
+    try:
+        return Version(text)
+    except InvalidVersion:
+        pass
+    specifiers = Requirement(f"sglang{text}").specifier
+    allowed = [name for name in embedded_versions() if specifiers.contains(name, prereleases=True)]
+    if allowed:
+        return Version(allowed[-1])
+    bounds = [Version(one.version.removesuffix(".*")) for one in specifiers]
+    return max(bounds, default=Version(embedded_versions()[-1]))
+
+
+def _declared(project: Path | None) -> _Wish | None:
+    """The project's declared dependency. One without a bound says nothing about a release."""
+    if project is None:
+        return None
+    for name, requirement in _requirements(project):
+        specifier = requirement.specifier
+        exact = [one.version for one in specifier if one.operator == "=="]
+        text = exact[0] if len(exact) == 1 and "*" not in exact[0] else str(specifier)
+        if text:
+            return _Wish(text, f"declared in {name}")
+    return None
+
+
+def _requirements(project: Path) -> Iterator[tuple[str, Requirement]]:
+    yield from _sglang_in("pyproject.toml", _from_pyproject(project / "pyproject.toml"))
+    for path in sorted((*project.glob("requirements*.txt"), *project.glob("requirements/*.txt"))):
+        lines = _text(path).splitlines()
+        yield from _sglang_in(path.relative_to(project).as_posix(), lines)
+    yield from _sglang_in("setup.cfg", _from_setup_cfg(project / "setup.cfg"))
+
+
+def _sglang_in(name: str, lines: Iterable[str]) -> Iterator[tuple[str, Requirement]]:
+    for line in lines:
+        match = _LINE.match(line)
+        if match is None:
+            continue
+        try:
+            requirement = Requirement(match[1].strip())
+        except InvalidRequirement:
+            continue  # another distribution (`sglang-router @ ...`), or pip's own syntax
+        if requirement.name.lower() == "sglang":
+            yield name, requirement
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+def _from_pyproject(path: Path) -> Iterator[str]:
+    try:
+        document: dict[str, Any] = tomllib.loads(_text(path))
+    except tomllib.TOMLDecodeError as error:
+        raise CatalogueError(f"{path} is not valid TOML: {error}") from error
+    project = document.get("project", {})
+    yield from _strings(project.get("dependencies"))
+    for table in (project.get("optional-dependencies"), document.get("dependency-groups")):
+        for group in table.values() if isinstance(table, dict) else ():
+            yield from _strings(group)
+
+
+def _strings(value: object) -> Iterator[str]:
+    if isinstance(value, list):
+        yield from (item for item in value if isinstance(item, str))
+
+
+def _from_setup_cfg(path: Path) -> Iterator[str]:
+    parser = configparser.ConfigParser(interpolation=None)
+    try:
+        parser.read_string(_text(path))
+    except configparser.Error as error:
+        raise CatalogueError(f"{path} cannot be read: {error}") from error
+    yield from parser.get("options", "install_requires", fallback="").splitlines()
+    if parser.has_section("options.extras_require"):
+        for _, extra in parser.items("options.extras_require"):
+            yield from extra.splitlines()
