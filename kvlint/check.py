@@ -14,7 +14,7 @@ from kvlint.cache import FOLDER, Cache, run_key
 from kvlint.errors import UsageError
 from kvlint.findings import FileError, Finding, Span
 from kvlint.launch import is_launch_file
-from kvlint.plan import Group, groups, ignored_in, project_of
+from kvlint.plan import Group, groups, ignored_in
 from kvlint.report import Release, Report
 from kvlint.rules import Rule
 from kvlint.run import SYNTAX_ERROR, Input, Judged, Run
@@ -73,8 +73,7 @@ def request_for(group: Group, pedantic: bool) -> Request:
 
 
 def _cache_opener(group: Group, request: Request) -> runner.OpenCache:
-    settings = group.settings
-    project = settings.root if settings.file else project_of(group.files[0])
+    folder = (group.cache_home or Path.cwd()) / FOLDER
     catalogue = request.catalogue
     embedded = catalogue.source == "embedded"
     parts = [
@@ -83,7 +82,7 @@ def _cache_opener(group: Group, request: Request) -> runner.OpenCache:
         str(request.pedantic),
         *map(str, request.roots),
     ]
-    return lambda own_classes: Cache(project / FOLDER, run_key([*parts, *own_classes]))
+    return lambda own_classes: Cache(folder, run_key([*parts, *own_classes]))
 
 
 def judge(result: RawResult, group: Group, pedantic: bool) -> Judged:

@@ -9,16 +9,13 @@ from pathlib import Path
 from kvlint import known
 from kvlint.check import report, run, stdin_path
 from kvlint.errors import UsageError
-from kvlint.fix_files import Fixed, add_ignores, fix_run, keep_in_memory
-from kvlint.fixing.diff import unified_diff
-from kvlint.fixing.write import write_atomically
 from kvlint.output.render import render, statistics
 from kvlint.output.style import Style, style_for
 from kvlint.output.summary import Counts, complaints, summary
 from kvlint.plan import Choices
 from kvlint.progress import Progress
 from kvlint.report import Report
-from kvlint.run import Input, Run
+from kvlint.run import Fixed, Input, Run
 from kvlint.settings import OutputFormat, SettingsFinder
 from kvlint.source.files import absolute
 
@@ -96,14 +93,17 @@ def _inputs(options: Options) -> Input:
 
 
 def _fix(found: Run, options: Options, inputs: Input) -> Fixed:
+    if not options.fix and not options.diff and options.add_ignore is None:
+        return Fixed(found)
+    from kvlint.fix_files import add_ignores, fix_run, keep_in_memory
+    from kvlint.fixing.write import write_atomically
+
     if options.add_ignore is not None:
         return add_ignores(found, " ".join(options.add_ignore.split()))
     if options.diff:
         return fix_run(found, inputs, options.unsafe_fixes, write=None)
-    if options.fix:
-        write = write_atomically if inputs.text is None else keep_in_memory
-        return fix_run(found, inputs, options.unsafe_fixes, write)
-    return Fixed(found)
+    write = write_atomically if inputs.text is None else keep_in_memory
+    return fix_run(found, inputs, options.unsafe_fixes, write)
 
 
 def _tell(fixed: Fixed, inputs: Input, options: Options) -> int:
@@ -180,6 +180,8 @@ def _write_file(path: Path, text: str) -> None:
 
 
 def _show_diff(fixed: Fixed, made: Report) -> None:
+    from kvlint.fixing.diff import unified_diff
+
     for change in fixed.changes:
         name = made.shown_path(change.path)
         sys.stdout.buffer.write(unified_diff(name, change.source.data, change.data))

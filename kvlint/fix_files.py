@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from kvlint.add_ignores import with_ignores
@@ -12,37 +12,12 @@ from kvlint.check import rechecker
 from kvlint.findings import FileError, Finding
 from kvlint.fixing.apply import FixOutcome, fix_text
 from kvlint.fixing.write import WriteError, write_atomically
-from kvlint.run import SYNTAX_ERROR, Input, Judged, Run
+from kvlint.run import SYNTAX_ERROR, Change, Fixed, Input, Judged, Run
 from kvlint.source.comments import takes_comments
 from kvlint.source.text import SourceFile, decode_source
 from kvlint.suppressions import BARE, UNUSED
 
 Write = Callable[[Path, bytes, bytes], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A file's old and new bytes, and the findings whose fixes made them."""
-
-    path: Path
-    source: SourceFile
-    data: bytes
-    applied: tuple[Finding, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Fixed:
-    """What fixing made of a run. `more` counts the fixes that `--unsafe-fixes` would add."""
-
-    run: Run
-    changes: tuple[Change, ...] = ()
-    undone: tuple[Finding, ...] = ()
-    more: int = 0
-    failures: tuple[FileError, ...] = ()
-
-    @property
-    def applied(self) -> tuple[Finding, ...]:
-        return tuple(finding for change in self.changes for finding in change.applied)
 
 
 def fix_run(run: Run, inputs: Input, unsafe: bool, write: Write | None) -> Fixed:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
-
-from pathspec import GitIgnoreSpec
 
 from kvlint.catalogue.choose import CatalogueError, Choice, choose
 from kvlint.errors import UsageError
 from kvlint.rules import Rule, RuleError, load_rules, rules_folder
 from kvlint.selection import UnknownSelector, codes_of, select
 from kvlint.settings import Settings, SettingsFinder, line_of
+from kvlint.source.files import matches
 from kvlint.source.index import import_root
 
 _PROJECT_MARKS = (".git", "pyproject.toml", "setup.py", "setup.cfg")
@@ -39,6 +37,8 @@ class Group:
     codes: frozenset[str]
     choice: Choice
     roots: tuple[Path, ...]
+    cache_home: Path | None
+    """The top of the project that the files belong to, if they do."""
 
 
 def groups(
@@ -64,7 +64,8 @@ def _group(
     settings: Settings, files: Sequence[Path], named: Sequence[Path], choices: Choices
 ) -> Group:
     rules = rules_of(settings)
-    project = settings.root if settings.file else project_of(files[0])
+    top = project_of(settings, files[0])
+    project = top or files[0].parent
     return Group(
         settings=settings,
         files=tuple(files),
@@ -72,6 +73,7 @@ def _group(
         codes=_codes(settings, rules, choices),
         choice=_choice(settings, named, project, choices.sglang),
         roots=_roots(files, named, project),
+        cache_home=top,
     )
 
 
@@ -122,12 +124,15 @@ def _choice(
         raise UsageError(str(error)) from error
 
 
-def project_of(path: Path) -> Path:
-    """The closest folder above a file that looks like the top of a project, else its own."""
+def project_of(settings: Settings, path: Path) -> Path | None:
+    """The folder of the settings file, else the closest folder above `path` that looks like the
+    top of a project."""
+    if settings.file is not None:
+        return settings.root
     for folder in path.parents:
         if any((folder / mark).exists() for mark in _PROJECT_MARKS):
             return folder
-    return path.parent
+    return None
 
 
 def _roots(files: Sequence[Path], named: Sequence[Path], project: Path) -> tuple[Path, ...]:
@@ -136,11 +141,6 @@ def _roots(files: Sequence[Path], named: Sequence[Path], project: Path) -> tuple
     imports = dict.fromkeys(import_root(path) for path in files[:1])
     source = [project / "src"] if (project / "src").is_dir() else []
     return tuple(dict.fromkeys([*imports, *folders, project, *source]))
-
-
-@lru_cache(maxsize=256)
-def _spec(pattern: str) -> GitIgnoreSpec:
-    return GitIgnoreSpec.from_lines([pattern])
 
 
 def ignored_in(path: Path, group: Group) -> frozenset[str]:
@@ -152,7 +152,7 @@ def ignored_in(path: Path, group: Group) -> frozenset[str]:
     return frozenset(
         code
         for pattern, selectors in group.settings.per_file_ignores
-        if _spec(pattern).match_file(relative)
+        if matches(pattern, relative)
         for selector in selectors
         for code in codes_of(selector, group.rules)
     )

@@ -57,3 +57,28 @@ class Run:
     @property
     def has_syntax_error(self) -> bool:
         return any(f.code == SYNTAX_ERROR for item in self.judged for f in item.findings)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A file's old and new bytes, and the findings whose fixes made them."""
+
+    path: Path
+    source: SourceFile
+    data: bytes
+    applied: tuple[Finding, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """What fixing made of a run. `more` counts the fixes that `--unsafe-fixes` would add."""
+
+    run: Run
+    changes: tuple[Change, ...] = ()
+    undone: tuple[Finding, ...] = ()
+    more: int = 0
+    failures: tuple[FileError, ...] = ()
+
+    @property
+    def applied(self) -> tuple[Finding, ...]:
+        return tuple(finding for change in self.changes for finding in change.applied)

@@ -78,7 +78,7 @@ def _read_all(request: Request, progress: Progress) -> tuple[list[RawResult], li
         elif relevant(path, data):
             may_define = b"Pool" in data or b"KVCache" in data
             relevants.append(_Relevant(path, digest(data), len(data), may_define))
-        elif thorough or b"kvlint:" in data:
+        elif b"kvlint:" in data or (thorough and is_python(path)):
             results.append(_irrelevant(path, data))
     return results, relevants
 

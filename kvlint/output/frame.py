@@ -13,13 +13,22 @@ MOST_MARKED = 4
 _TAB = "    "
 
 
+def margin_of(source: SourceFile, span: Span) -> int:
+    """Columns that line numbers take in the frame of a span."""
+    return len(str(_last(source, span)))
+
+
+def _last(source: SourceFile, span: Span) -> int:
+    return min(span.end_line, span.line + MOST_MARKED - 1, max(1, len(source.lines)))
+
+
 def frame(source: SourceFile, span: Span, style: Style, color: str) -> Iterator[str]:
     """Up to two lines before the span, then its lines; of a long span the first few."""
     first = max(1, span.line - LINES_BEFORE)
     while first < span.line and not source.line(first).strip():
         first += 1
-    last = min(span.end_line, span.line + MOST_MARKED - 1, max(1, len(source.lines)))
-    margin = len(str(last))
+    last = _last(source, span)
+    margin = margin_of(source, span)
     gutter = style.paint(" " * margin + " |", "blue")
     yield gutter
     for number in range(first, last + 1):

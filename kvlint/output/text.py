@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from kvlint.findings import Evidence, Finding
 from kvlint.output.concise import headline
-from kvlint.output.frame import frame
+from kvlint.output.frame import frame, margin_of
 from kvlint.output.style import Style, harmless, wrapped
 from kvlint.report import Report
 from kvlint.suppressions import Suppressed
@@ -26,9 +26,8 @@ def _finding(report: Report, finding: Finding, style: Style) -> Iterator[str]:
     source = report.sources.get(finding.path)
     margin = 1
     if source is not None:
-        lines = list(frame(source, finding.span, style, color))
-        margin = len(str(finding.span.line))
-        yield from lines
+        margin = margin_of(source, finding.span)
+        yield from frame(source, finding.span, style, color)
         yield style.paint(" " * margin + " |", "blue")
     yield from _details(report, finding, style, " " * margin)
 

@@ -12,11 +12,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-
-from pathspec import GitIgnoreSpec
+from typing import TYPE_CHECKING
 
 from kvlint.findings import FileError
 from kvlint.settings import DEFAULT_EXCLUDE, SettingsFinder
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
 
 PYTHON_SUFFIXES = (".py", ".pyw")
 _DEFAULT_NAMES = frozenset(DEFAULT_EXCLUDE)
@@ -107,6 +109,12 @@ def is_excluded(path: Path, finder: SettingsFinder) -> bool:
     return _is_excluded(absolute(path), finder)
 
 
+def matches(pattern: str, relative: str) -> bool:
+    """Whether a pattern, as in .gitignore, is about the POSIX path from the pattern's folder."""
+    spec = _settings_spec((pattern,), ())
+    return spec is not None and spec.match_file(relative)
+
+
 def _is_readable_kind(path: Path, wanted: Wanted) -> bool:
     return path.suffix in PYTHON_SUFFIXES or (path.is_file() and (wanted(path) or is_python(path)))
 
@@ -125,11 +133,19 @@ def _relative(path: Path, root: Path) -> str:
 
 @lru_cache(maxsize=64)
 def _settings_spec(exclude: tuple[str, ...], extend: tuple[str, ...]) -> GitIgnoreSpec | None:
-    patterns = (*exclude, *extend)
-    return GitIgnoreSpec.from_lines(patterns) if patterns else None
+    return spec_of((*exclude, *extend))
 
 
-_Ignores = tuple[tuple[str, GitIgnoreSpec], ...]
+def spec_of(patterns: Sequence[str]) -> GitIgnoreSpec | None:
+    """Patterns as in .gitignore; None for none, which spares the import."""
+    if not patterns:
+        return None
+    from pathspec import GitIgnoreSpec
+
+    return GitIgnoreSpec.from_lines(patterns)
+
+
+_Ignores = tuple[tuple[str, "GitIgnoreSpec"], ...]
 
 
 def _add_below(top: Path, walk: _Walk) -> bool:
@@ -242,4 +258,4 @@ def _read_ignores(path: Path) -> GitIgnoreSpec | None:
     except OSError:
         return None
     patterns = [line for line in lines if line.strip() and not line.startswith("#")]
-    return GitIgnoreSpec.from_lines(patterns) if patterns else None
+    return spec_of(patterns)
