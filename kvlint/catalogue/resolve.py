@@ -77,7 +77,9 @@ class View:
         """Let a class join this view in place, as the inference does when it meets one in a
         project. The catalogue of the view must be its own copy."""
         self.catalogue.classes[own.qualname] = own
-        self._mro.pop(own.qualname, None)
+        self._mro.clear()
+        self._accessors.clear()
+        self._attributes.clear()
         self._children = None
         self._parents = None
         self._accessor_names = None
