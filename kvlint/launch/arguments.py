@@ -60,6 +60,8 @@ class Addition:
     quote: str = ""
     dashes: bool = True
     """YAML keys: `chunked-prefill-size` and not `chunked_prefill_size`."""
+    comma_at: int | None = None
+    """Where a comma is missing behind what is the last item now."""
 
 
 @dataclass(frozen=True, slots=True)

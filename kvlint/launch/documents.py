@@ -107,6 +107,9 @@ def unescaped_offsets(raw: str, start: int, size: int) -> tuple[int, ...] | rang
     offsets, index = [], 0
     widths = {"u": 6, "U": 10, "x": 4}
     while index < len(raw):
+        if raw.startswith("\\\n", index):
+            index += 2
+            continue
         offsets.append(start + index)
         index += widths.get(raw[index + 1 : index + 2], 2) if raw[index] == "\\" else 1
     return tuple(offsets) if len(offsets) == size else None

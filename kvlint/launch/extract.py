@@ -116,13 +116,13 @@ def _declared_options(
 def _added_argument(
     call: ast.Call, constants: dict[str, list[str]], fields: set[str]
 ) -> Iterator[tuple[str, str, str, list[str] | None]]:
-    names = [arg.value for arg in call.args if isinstance(arg, ast.Constant)]
-    names = [name for name in names if isinstance(name, str) and name.startswith("--")]
+    literals = [_literal(argument) for argument in call.args]
+    names = [name for name in literals if isinstance(name, str) and name.startswith("--")]
     if not names:
         return
     keywords = {keyword.arg: keyword.value for keyword in call.keywords}
     spelled = [name[2:].replace("-", "_") for name in names]
-    field = _literal(keywords.get("dest")) or next(
+    field = str(_literal(keywords.get("dest")) or "") or next(
         (name for name in spelled if name in fields), spelled[0]
     )
     new_flag = _literal(keywords.get("new_flag"))
@@ -251,22 +251,20 @@ def _checked_for_dummy_models(modules: list[ast.Module]) -> bool:
         for function in ast.walk(module):
             if isinstance(function, ast.FunctionDef):
                 nodes = list(ast.walk(function))
-                calls = [n.lineno for n in nodes if _calls_validator(n)]
-                exits = [n.lineno for n in nodes if _tests_dummy(n)]
+                calls = [n.lineno for n in nodes if isinstance(n, ast.Call) and _calls_validator(n)]
+                exits = [n.lineno for n in nodes if isinstance(n, ast.If) and _tests_dummy(n)]
                 if calls and exits:
-                    return min(calls) < min(exits)
+                    return bool(min(calls) < min(exits))
     return False
 
 
-def _calls_validator(node: ast.AST) -> bool:
-    if not isinstance(node, ast.Call):
-        return False
+def _calls_validator(node: ast.Call) -> bool:
     named = [_name_of(node.func), *(_name_of(argument) for argument in node.args)]
     return any(name is not None and name.lstrip("_") == _VALIDATOR for name in named)
 
 
-def _tests_dummy(node: ast.AST) -> bool:
-    return isinstance(node, ast.If) and "'dummy'" in ast.unparse(node.test)
+def _tests_dummy(node: ast.If) -> bool:
+    return "'dummy'" in ast.unparse(node.test)
 
 
 def _diffusion_backends(package: Path) -> list[str]:

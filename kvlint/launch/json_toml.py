@@ -23,14 +23,19 @@ else:
 
 
 @cache
-def _parser(language: str) -> Parser:
+def _json_parser() -> Parser:
     import tree_sitter
+    import tree_sitter_json
 
-    if language == "json":
-        import tree_sitter_json as grammar
-    else:
-        import tree_sitter_toml as grammar
-    return tree_sitter.Parser(tree_sitter.Language(grammar.language()))
+    return tree_sitter.Parser(tree_sitter.Language(tree_sitter_json.language()))
+
+
+@cache
+def _toml_parser() -> Parser:
+    import tree_sitter
+    import tree_sitter_toml
+
+    return tree_sitter.Parser(tree_sitter.Language(tree_sitter_toml.language()))
 
 
 class _Reader:
@@ -62,7 +67,7 @@ def read_json(source: SourceFile) -> list[Tree]:
     Raises UnreadableDocument.
     """
     reader = _Reader(source)
-    root = _parser("json").parse(reader.data).root_node
+    root = _json_parser().parse(reader.data).root_node
     if root.has_error and not any(child.type == "object" for child in root.named_children):
         raise UnreadableDocument("is not valid JSON", root.start_point[0] + 1)
     return [_json(reader, child, 0) for child in root.named_children if child.type != "comment"]
@@ -108,7 +113,7 @@ def read_toml(source: SourceFile) -> list[Tree]:
     except tomllib.TOMLDecodeError as error:
         raise UnreadableDocument(f"is not valid TOML: {error}") from error
     reader = _Reader(source)
-    root = _parser("toml").parse(reader.data).root_node
+    root = _toml_parser().parse(reader.data).root_node
     tables: list[Tree] = [_table(reader, root)]
     for child in root.named_children:
         if child.type in ("table", "table_array_element"):

@@ -342,7 +342,10 @@ def _additions(case: Case, missing: Sequence[tuple[str, Value]]) -> Fix | None:
         for name, value in missing
     )
     names = ", ".join(f"`{name}`" for name, _ in missing)
-    return _fix(case, f"add {names}", [(Place(addition.at, addition.at), text)])
+    edits = [(Place(addition.at, addition.at), text)]
+    if addition.comma_at is not None:
+        edits.insert(0, (Place(addition.comma_at, addition.comma_at), ","))
+    return _fix(case, f"add {names}", edits)
 
 
 def _fix(case: Case, title: str, edits: Iterable[tuple[Place, str]]) -> Fix:

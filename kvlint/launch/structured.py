@@ -16,7 +16,7 @@ from kvlint.launch.arguments import (
     Word,
     typed_setting,
 )
-from kvlint.launch.commands import Slice, configuration_of, launch_at, names_the_pool
+from kvlint.launch.commands import Slice, configuration_of, launch_at
 from kvlint.launch.documents import Fields, Items, Scalar, Tree, moved
 from kvlint.launch.facts import NOOP_FLAG, LaunchFacts
 from kvlint.launch.shell import Invocation, read_script
@@ -145,15 +145,11 @@ def _container(reading: _Reading, fields: Fields) -> None:
     lists = [part for part in present if isinstance(part, Items)]
     if lists and _argument_list(reading, present, lists[-1]):
         reading.done.update(id(part) for part in present)
-    elif len(present) > 1 and all(isinstance(part, Scalar) for part in present):
+    elif present and all(isinstance(part, Scalar) for part in present):
         joined = [word for part in present for word in _split_words(reading, part)]
-        if _add(reading, joined, None):
+        alone = len(present) == 1 and launch_at(joined) is not None
+        if not alone and _add(reading, joined, None):
             reading.done.update(id(part) for part in present)
-    elif present and isinstance(present[-1], Scalar) and names_the_pool(
-        words := _split_words(reading, present[-1])
-    ):
-        if _add(reading, words, None):
-            reading.done.add(id(present[-1]))
 
 
 def _argument_list(reading: _Reading, parts: Sequence[Tree], last: Items) -> bool:
@@ -172,12 +168,15 @@ def _argument_list(reading: _Reading, parts: Sequence[Tree], last: Items) -> boo
 def _add(reading: _Reading, words: list[Word], last: Items | None) -> bool:
     if not words:
         return False
-    configuration = configuration_of(
-        words, reading.facts, addition=_addition(reading.source, last) if last else None
-    )
+    addition = _addition(reading.source, last) if last else _word_addition(words[-1])
+    configuration = configuration_of(words, reading.facts, addition=addition)
     if configuration is not None:
         reading.found.append(Invocation(tuple(words), configuration))
     return configuration is not None
+
+
+def _word_addition(last: Word) -> Addition | None:
+    return Addition(last.place.end, "words", " ") if last.offsets else None
 
 
 def _split_words(reading: _Reading, tree: Tree) -> list[Word]:
@@ -335,6 +334,3 @@ def _line_end(text: str, at: int) -> int:
     end = len(text) if end < 0 else end
     return end - 1 if text[end - 1 : end] == "\r" else end
 
-
-def starts_a_server(words: Sequence[Word]) -> bool:
-    return launch_at(words) is not None

@@ -1,0 +1,598 @@
+"""Calls that configure or start SGLang: `ServerArgs`, engines, runtimes, processes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from kvlint.launch.arguments import UNKNOWN, Argument, LaunchConfiguration, Place, Value, Word
+from kvlint.launch.commands import Slice, configuration_of, launch_at, names_the_pool, with_style
+from kvlint.launch.arguments import read_argv
+from kvlint.launch.engines import is_completion, is_decoding_method, split_url
+from kvlint.launch.facts import NOOP_FLAG
+from kvlint.launch.python_text import (
+    call_addition,
+    dict_addition,
+    formatted_slice,
+    keyword_argument,
+    list_addition,
+    literal_slice,
+    place_of,
+)
+from kvlint.launch.python_values import (
+    Address,
+    Client,
+    Config,
+    DictOf,
+    Element,
+    Entry,
+    Evaluated,
+    Function,
+    Known,
+    ListOf,
+    Member,
+    Partial,
+    Server,
+    Symbol,
+    Target,
+    Text,
+    copied,
+)
+from kvlint.launch.requests import DEFAULT_PORT
+from kvlint.launch.shell import Invocation, read_script
+
+if TYPE_CHECKING:
+    from kvlint.launch.python_program import Program
+
+_ENGINES = ("Engine", "Runtime", "HttpServerEngineAdapter", "RayEngine")
+_LAUNCHERS = ("popen_launch_server", "popen_launch_pd_server")
+_ARGV_READERS = ("prepare_server_args",)
+_SHELLS = frozenset(
+    {
+        "Popen",
+        "call",
+        "check_call",
+        "check_output",
+        "create_subprocess_shell",
+        "execute_shell_command",
+        "getoutput",
+        "getstatusoutput",
+        "launch_server_cmd",
+        "popen",
+        "run",
+        "run_command",
+        "spawn",
+        "split",
+        "system",
+    }
+)
+_CLIENTS = frozenset({"Client", "OpenAI", "AsyncOpenAI", "AsyncClient"})
+_POSTS = frozenset({"post", "request", "urlopen", "stream", "Request", "async_request"})
+_ORDER = ("model", "base_url", "timeout", "api_key", "other_args")
+
+
+class Calls:
+    """Reads the calls of one program."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+
+    def call(self, node: ast.Call) -> Evaluated:
+        function = self.program.evaluate(node.func)
+        positional, keywords = self.arguments(node)
+        match function:
+            case Target(name=name):
+                return self.imported(node, name, positional, keywords)
+            case Member(owner=owner, path=path):
+                return self.member(node, owner, path, positional, keywords)
+            case Function(node=definition):
+                return self.local(node, definition)
+            case Partial(target=target, keywords=bound):
+                merged = DictOf({**bound.entries, **keywords.entries}, keywords.complete, node)
+                merged.complete = keywords.complete and bound.complete
+                return self.imported(node, target.name, positional, merged)
+            case Symbol(name=name) if name.startswith("name:"):
+                return self.builtin(node, name[5:], positional, keywords)
+        self.passed(node, positional, keywords)
+        return Symbol(f"call:{id(node)}")
+
+    def arguments(self, node: ast.Call) -> tuple[list[Element], DictOf]:
+        positional: list[Element] = []
+        for argument in node.args:
+            value = self.program.evaluate(argument)
+            if isinstance(argument, ast.Starred):
+                positional.extend(self.program.expressions.spread(value, argument))
+            else:
+                positional.append(Element(value, argument))
+        keywords = DictOf({}, True, node)
+        for keyword in node.keywords:
+            value = self.program.evaluate(keyword.value)
+            if keyword.arg is not None:
+                keywords.entries[keyword.arg] = Entry(value, keyword, keyword.value)
+            elif isinstance(value, DictOf):
+                value.taken = True
+                for key, entry in value.entries.items():
+                    keywords.entries.setdefault(key, entry)
+                keywords.complete = keywords.complete and value.complete
+            else:
+                keywords.complete = False
+        return positional, keywords
+
+    def imported(
+        self, node: ast.Call, name: str, positional: list[Element], keywords: DictOf
+    ) -> Evaluated:
+        last = name.rpartition(".")[2]
+        sglangs = name.startswith("sglang.") and "multimodal_gen" not in name
+        if sglangs and last == "ServerArgs":
+            return self.server_args(node, positional, keywords)
+        if sglangs and last in _ENGINES:
+            return self.engine(node, positional, keywords)
+        if last in _LAUNCHERS and (sglangs or name.startswith(".")):
+            return self.launched(node, positional, keywords)
+        if sglangs and last in _ARGV_READERS and positional:
+            return self.argv_config(node, positional[0].value)
+        if sglangs and last == "from_cli_args" and positional:
+            self.passed(node, positional, keywords)
+            return copied(positional[0].value)
+        if name == "dataclasses.replace" and positional:
+            return self.replaced(node, positional[0].value, keywords)
+        if name in ("copy.copy", "copy.deepcopy") and positional:
+            return copied(positional[0].value)
+        if name == "functools.partial" and positional:
+            target = positional[0].value
+            if isinstance(target, Target):
+                return Partial(target, node, keywords)
+        if last in _CLIENTS and "base_url" in keywords.entries:
+            address, _ = split_url(keywords.entries["base_url"].value)
+            if address is not None:
+                return Client(address)
+        if last in _POSTS:
+            self.request(node, last, positional, keywords)
+        if last in _SHELLS:
+            return self.process(node, positional, keywords)
+        self.passed(node, positional, keywords)
+        return Symbol(f"call:{id(node)}")
+
+    def builtin(
+        self, node: ast.Call, name: str, positional: list[Element], keywords: DictOf
+    ) -> Evaluated:
+        if name == "dict":
+            for element in positional:
+                self.program.expressions.merge(keywords, element.value)
+            if not self.program.guarded:
+                self.program.dicts[id(node)] = keywords
+            return keywords
+        if name in ("list", "tuple") and len(positional) == 1:
+            held = positional[0].value
+            if isinstance(held, ListOf):
+                held.taken = True
+                return ListOf(list(held.items), held.node)
+        if name == "str" and len(positional) == 1:
+            parts = list(self.program.expressions.text_parts(positional[0].value, node))
+            return self.program.expressions.text(parts, node)
+        if name == "setattr" and len(positional) == 3:
+            self.set_attribute(positional)
+        else:
+            self.passed(node, positional, keywords)
+        return Symbol(f"call:{id(node)}")
+
+    def set_attribute(self, positional: list[Element]) -> None:
+        owner, attribute, value = positional
+        if not isinstance(owner.value, Config):
+            return
+        if isinstance(attribute.value, Known) and isinstance(attribute.value.value, str):
+            self.set_option(owner.value, attribute.value.value, value.value, value.node, value.node)
+        else:
+            for name, argument in owner.value.arguments.items():
+                owner.value.arguments[name] = replace(argument, value=UNKNOWN)
+            owner.value.complete = False
+
+    def local(self, node: ast.Call, definition: ast.FunctionDef | ast.AsyncFunctionDef) -> Evaluated:
+        value, started = self.program.function_result(definition)
+        self.program.servers.extend(started)
+        for argument in node.args:
+            held = self.program.evaluate(argument) if isinstance(argument, ast.Name) else None
+            if isinstance(held, ListOf | DictOf):
+                held.taken = held.taken and isinstance(held, DictOf)
+        return copied(value)
+
+    def member(
+        self,
+        node: ast.Call,
+        owner: Evaluated,
+        path: tuple[str, ...],
+        positional: list[Element],
+        keywords: DictOf,
+    ) -> Evaluated:
+        method = path[-1]
+        expressions = self.program.expressions
+        match owner:
+            case ListOf() if method in ("append", "extend", "insert", "copy"):
+                return self.list_method(node, owner, method, positional)
+            case DictOf() if method in ("update", "setdefault", "copy", "get", "pop"):
+                return self.dict_method(node, owner, method, positional, keywords)
+            case Config() if is_decoding_method(method) and len(path) == 1:
+                if owner.kind == "engine" and owner.embeds and not self.program.guarded:
+                    started = owner.arguments["is_embedding"].place
+                    self.program.decoder.report(node.func, started, f"`{method}`")
+                return Symbol(f"call:{id(node)}")
+            case Client(address=address) if is_completion(path):
+                if not self.program.guarded:
+                    self.program.decoder.client_call(node.func, address, self.program.servers)
+                return Symbol(f"call:{id(node)}")
+            case Known() | Text() if method in ("split", "format", "strip", "join"):
+                return self.text_method(node, owner, method)
+        if method in _POSTS:
+            self.request(node, method, positional, keywords)
+        if method == "parse_args" and positional and isinstance(positional[0].value, ListOf):
+            return self.argv_config(node, positional[0].value, sure=False)
+        _ = expressions
+        self.passed(node, positional, keywords)
+        return Symbol(f"call:{id(node)}")
+
+    def list_method(
+        self, node: ast.Call, owner: ListOf, method: str, positional: list[Element]
+    ) -> Evaluated:
+        if method == "copy":
+            owner.taken = True
+            return ListOf(list(owner.items), owner.node)
+        if method == "append" and positional:
+            owner.items.append(positional[0])
+        elif method == "extend" and positional:
+            self.program.expressions.extend(owner, positional[0].value, positional[0].node)
+        else:
+            owner.items.append(Element(Symbol(f"inserted:{id(node)}"), node, expanded=True))
+        return Symbol(f"call:{id(node)}")
+
+    def dict_method(
+        self,
+        node: ast.Call,
+        owner: DictOf,
+        method: str,
+        positional: list[Element],
+        keywords: DictOf,
+    ) -> Evaluated:
+        key = positional[0].value if positional else None
+        name = key.value if isinstance(key, Known) and isinstance(key.value, str) else None
+        if method == "update":
+            for element in positional:
+                self.program.expressions.merge(owner, element.value)
+            if keywords.complete:
+                owner.entries.update(keywords.entries)
+            else:
+                self.program.expressions.forget(owner)
+        elif method == "copy":
+            owner.taken = True
+            return DictOf(dict(owner.entries), owner.complete, owner.node)
+        elif method == "setdefault" and name is not None and len(positional) == 2:
+            default = positional[1]
+            owner.entries.setdefault(name, Entry(default.value, default.node, default.node))
+        elif method == "pop":
+            if name is None:
+                self.program.expressions.forget(owner)
+            else:
+                owner.entries.pop(name, None)
+        elif method == "get" and name in owner.entries:
+            return owner.entries[name].value
+        return Symbol(f"call:{id(node)}")
+
+    def text_method(self, node: ast.Call, owner: Known | Text, method: str) -> Evaluated:
+        if method == "strip" and isinstance(owner, Known):
+            return owner
+        if method != "split" or node.args:
+            return Symbol(f"call:{id(node)}")
+        words = self.shell_words(owner)
+        if words is None:
+            return Symbol(f"call:{id(node)}")
+        return _SplitText.of(words, node)
+
+    def shell_words(self, owner: Known | Text) -> list[Word] | None:
+        text = self.slice_of(owner.node)
+        if text is None or "-" not in text.content:
+            return None
+        lead = Slice("_ " + text.content, [*([text.offsets[0]] * 2), *text.offsets])
+        found = read_script(lead, self.program.facts, self.program.source)
+        return list(found[0].words[1:]) if len(found) == 1 else None
+
+    def slice_of(self, node: ast.expr) -> Slice | None:
+        """The characters of a string expression, where they can be told."""
+        source = self.program.source
+        match node:
+            case ast.Constant():
+                return literal_slice(source, node)
+            case ast.JoinedStr():
+                return formatted_slice(source, node, self.known_text)
+            case ast.BinOp(left=left, op=ast.Add(), right=right):
+                parts = [self.slice_of(left), self.slice_of(right)]
+                whole = [part or _blank(self.known_text(n), source, n) for part, n in zip(
+                    parts, (left, right), strict=True)]
+                return Slice(
+                    "".join(part.content for part in whole),
+                    [offset for part in whole for offset in part.offsets],
+                )
+            case ast.Name():
+                held = self.program.evaluate(node)
+                if isinstance(held, Known | Text) and not isinstance(held.node, ast.Name):
+                    return self.slice_of(held.node)
+        return None
+
+    def known_text(self, node: ast.expr) -> str | None:
+        held = self.program.evaluate(node)
+        return str(held.value) if isinstance(held, Known) else None
+
+    def server_args(
+        self, node: ast.Call, positional: list[Element], keywords: DictOf
+    ) -> Config:
+        arguments = self.options(keywords)
+        complete = keywords.complete and not any(element.expanded for element in positional)
+        if positional and not positional[0].expanded:
+            first = positional[0]
+            arguments["model_path"] = self.option("model_path", first.value, first.node, first.node)
+        return self.made(node, "args", arguments, complete and len(positional) < 2)
+
+    def engine(self, node: ast.Call, positional: list[Element], keywords: DictOf) -> Config:
+        given = keywords.entries.get("server_args")
+        if given is not None and isinstance(given.value, Config):
+            held = given.value
+            return Config("engine", dict(held.arguments), held.complete, node, None, guarded=True)
+        arguments = self.options(keywords)
+        complete = keywords.complete and given is None
+        return self.made(node, "engine", arguments, complete and not positional)
+
+    def made(
+        self, node: ast.Call, kind: str, arguments: dict[str, Argument], complete: bool
+    ) -> Config:
+        addition = call_addition(self.program.source, node)
+        config = Config(
+            "engine" if kind == "engine" else "args",
+            arguments,
+            complete,
+            node,
+            addition,
+            guarded=bool(self.program.guarded),
+        )
+        self.program.engines[id(node)] = config
+        return config
+
+    def options(self, keywords: DictOf) -> dict[str, Argument]:
+        return {
+            name: self.option(name, entry.value, entry.node, entry.value_node)
+            for name, entry in keywords.entries.items()
+        }
+
+    def option(
+        self, name: str, value: Evaluated, node: ast.AST, value_node: ast.expr
+    ) -> Argument:
+        held: Value = value.value if isinstance(value, Known) else UNKNOWN
+        return keyword_argument(self.program.source, name, held, node, value_node)
+
+    def set_option(
+        self, config: Config, name: str, value: Evaluated, target: ast.AST, node: ast.expr
+    ) -> None:
+        """A later assignment, `args.attention_backend = "triton"`."""
+        config.arguments[name] = self.option(name, value, target, node)
+        config.guarded = config.guarded or bool(self.program.guarded)
+
+    def replaced(self, node: ast.Call, base: Evaluated, keywords: DictOf) -> Evaluated:
+        if not isinstance(base, Config):
+            return Symbol(f"call:{id(node)}")
+        arguments = {**base.arguments, **self.options(keywords)}
+        return self.made(node, base.kind, arguments, base.complete and keywords.complete)
+
+    def argv_config(self, node: ast.Call, value: Evaluated, *, sure: bool = True) -> Evaluated:
+        """`prepare_server_args([...])`, or a parser that reads a list."""
+        if not isinstance(value, ListOf):
+            return Symbol(f"call:{id(node)}")
+        words = self.words(value)
+        if not sure and not names_the_pool(words):
+            return Symbol(f"call:{id(node)}")
+        value.taken = True
+        arguments, complete = read_argv(words, self.program.facts)
+        config = self.made(node, "args", arguments, complete and sure)
+        config.addition = self.argv_addition(value, words)
+        return config
+
+    def argv_addition(self, value: ListOf, words: list[Word]) -> object:
+        if value.node is None:
+            return None
+        addition = list_addition(self.program.source, value.node)
+        return with_style(addition, words) if addition is not None else None
+
+    def words(self, value: ListOf) -> list[Word]:
+        if isinstance(value, _SplitText):
+            return value.words
+        words = []
+        for element in value.items:
+            words.append(self.word(element))
+        return words
+
+    def word(self, element: Element) -> Word:
+        place = place_of(self.program.source, element.node)
+        match element.value:
+            case Known(value=str() | int() | float() as held):
+                literal = literal_slice(self.program.source, element.node)
+                offsets = literal.offsets if literal is not None else None
+                return Word(str(held), place, offsets)
+            case Text(parts=(str(head), *_)):
+                return Word(None, place, start=head)
+        return Word(None, place, opaque=element.expanded)
+
+    def launched(
+        self, node: ast.Call, positional: list[Element], keywords: DictOf
+    ) -> Evaluated:
+        """`popen_launch_server(model, base_url, ..., other_args=[...])`."""
+        given = {name: element.value for name, element in zip(_ORDER, positional, strict=False)}
+        given.update({name: entry.value for name, entry in keywords.entries.items()})
+        value = given.get("other_args")
+        words: list[Word] = []
+        complete = keywords.complete and not any(element.expanded for element in positional)
+        if isinstance(value, ListOf):
+            value.taken = True
+            words = self.words(value)
+        elif value is not None and not (isinstance(value, Known) and value.value is None):
+            complete = False
+        arguments, all_visible = read_argv(words, self.program.facts)
+        addition = self.argv_addition(value, words) if isinstance(value, ListOf) else None
+        configuration = LaunchConfiguration(
+            arguments,
+            complete and all_visible,
+            addition=addition,  # type: ignore[arg-type]
+            plugin_backends=self.program.plugins,
+        )
+        address = split_url(given["base_url"])[0] if "base_url" in given else None
+        return self.started(configuration, address)
+
+    def started(
+        self, configuration: LaunchConfiguration, address: Address | None
+    ) -> Evaluated:
+        if not self.program.guarded:
+            self.program.launches.append(configuration)
+        server = Server(configuration, address)
+        self.program.servers.append(server)
+        return server
+
+    def process(
+        self, node: ast.Call, positional: list[Element], keywords: DictOf
+    ) -> Evaluated:
+        """`subprocess.Popen` and its like, with a list or with shell text."""
+        entry = keywords.entries.get("args") or keywords.entries.get("cmd")
+        value = positional[0].value if positional else (entry.value if entry else None)
+        if isinstance(value, ListOf):
+            server = self.command(value)
+            if server is not None:
+                return server
+        elif isinstance(value, Known | Text) and "sglang" in str(
+            value.value if isinstance(value, Known) else value.parts
+        ):
+            return self.shell(node, value)
+        elif isinstance(value, Known | Text):
+            text = self.slice_of(value.node)
+            if text is not None and "sglang" in text.content:
+                return self.shell(node, value)
+        self.passed(node, positional, keywords)
+        return Symbol(f"call:{id(node)}")
+
+    def shell(self, node: ast.Call, value: Known | Text) -> Evaluated:
+        text = self.slice_of(value.node)
+        found: Evaluated = Symbol(f"call:{id(node)}")
+        if text is None:
+            return found
+        for invocation in read_script(text, self.program.facts, self.program.source):
+            server = self.invoked(invocation)
+            found = server if server is not None else found
+        return found
+
+    def invoked(self, invocation: Invocation) -> Evaluated | None:
+        configuration = invocation.configuration
+        if configuration is None:
+            return None
+        configuration = replace(configuration, plugin_backends=self.program.plugins)
+        return self.started(configuration, _address(configuration))
+
+    def command(self, value: ListOf) -> Evaluated | None:
+        """A list that is a whole command."""
+        words = self.words(value)
+        if launch_at(words) is None:
+            return self.nested(words)
+        configuration = configuration_of(
+            words, self.program.facts, addition=self.argv_addition(value, words)  # type: ignore[arg-type]
+        )
+        if configuration is None:
+            return None
+        value.taken = True
+        configuration = replace(configuration, plugin_backends=self.program.plugins)
+        return self.started(configuration, self.list_address(value, configuration))
+
+    def nested(self, words: list[Word]) -> Evaluated | None:
+        """`["bash", "-c", "python -m sglang.launch_server"]`."""
+        server = None
+        for word in words:
+            if word.text and "sglang" in word.text and " " in word.text and word.offsets:
+                text = Slice(word.text, word.offsets)
+                for invocation in read_script(text, self.program.facts, self.program.source):
+                    server = self.invoked(invocation) or server
+        return server
+
+    def list_address(self, value: ListOf, configuration: LaunchConfiguration) -> Address | None:
+        """The address of a command's server: its `--port`, known or a name."""
+        for option, following in zip(value.items, value.items[1:], strict=False):
+            if isinstance(option.value, Known) and option.value.value == "--port":
+                match following.value:
+                    case Known(value=port):
+                        return ("port", int(port)) if str(port).isdigit() else None  # type: ignore[arg-type]
+                    case Symbol(name=name) | Text(parts=(Symbol(name=name),)):
+                        return "port", name
+                return None
+        return _address(configuration)
+
+    def request(
+        self, node: ast.Call, method: str, positional: list[Element], keywords: DictOf
+    ) -> None:
+        position = 1 if method in ("request", "stream") else 0
+        entry = keywords.entries.get("url")
+        url = positional[position].value if len(positional) > position else None
+        url = entry.value if entry is not None else url
+        if url is not None and not self.program.guarded:
+            self.program.decoder.request(node.func, url, self.program.servers)
+
+    def passed(self, node: ast.Call, positional: list[Element], keywords: DictOf) -> None:
+        """Whole commands that are given to a function that is not known."""
+        values = [element.value for element in positional]
+        values.extend(entry.value for entry in keywords.entries.values())
+        for value in values:
+            if isinstance(value, ListOf) and not value.taken:
+                if launch_at(self.words(value)) is not None:
+                    self.command(value)
+
+    def leftovers(self) -> Iterator[LaunchConfiguration]:
+        """Lists and dictionaries that say of themselves that they are SGLang's: whole commands, and
+        what names the no-op pool's flag."""
+        program = self.program
+        for held in program.lists.values():
+            if held.taken or isinstance(held, _SplitText):
+                continue
+            words = self.words(held)
+            if launch_at(words) is None and not names_the_pool(words):
+                continue
+            addition = self.argv_addition(held, words)
+            found = configuration_of(words, program.facts, addition=addition)  # type: ignore[arg-type]
+            if found is not None:
+                yield replace(found, plugin_backends=program.plugins)
+        for entries in program.dicts.values():
+            if not entries.taken and NOOP_FLAG in entries.entries:
+                node = entries.node
+                addition = (
+                    dict_addition(program.source, node) if isinstance(node, ast.Dict) else None
+                )
+                yield LaunchConfiguration(
+                    self.options(entries), False, started=False, addition=addition
+                )
+
+
+class _SplitText(ListOf):
+    """The words of a string that is split."""
+
+    words: list[Word]
+
+    @staticmethod
+    def of(words: list[Word], node: ast.expr) -> _SplitText:
+        made = _SplitText([], None)
+        made.words = words
+        return made
+
+
+def _blank(text: str | None, source: object, node: ast.expr) -> Slice:
+    content = text if text is not None else "$_"
+    return Slice(content, [place_of(source, node).start] * len(content))  # type: ignore[arg-type]
+
+
+def _address(configuration: LaunchConfiguration) -> Address | None:
+    port = configuration.arguments.get("port")
+    if port is None:
+        return ("port", DEFAULT_PORT) if configuration.complete else None
+    return ("port", int(port.value)) if str(port.value).isdigit() else None  # type: ignore[arg-type]
+
+
+__all__ = ["Calls", "Place"]

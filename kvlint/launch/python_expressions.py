@@ -1,0 +1,308 @@
+"""What an expression of a program stands for."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from kvlint.launch.arguments import UNKNOWN
+from kvlint.launch.python_values import (
+    Attributes,
+    Client,
+    Config,
+    DictOf,
+    Element,
+    Entry,
+    Evaluated,
+    Known,
+    ListOf,
+    Member,
+    SelfOf,
+    Server,
+    Symbol,
+    Target,
+    Text,
+    copied,
+)
+
+if TYPE_CHECKING:
+    from kvlint.launch.python_program import Program
+
+_Scalar = str | int | float | bool | None
+
+
+class Expressions:
+    """Evaluates the expressions of one program."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+
+    def evaluate(self, node: ast.expr) -> Evaluated:
+        match node:
+            case ast.Constant(value=str() | int() | float() | bool() | None as value):
+                return Known(value, node)
+            case ast.Name(id=name):
+                return self.name(name)
+            case ast.Attribute(value=owner, attr=attr):
+                return self.attribute(self.evaluate(owner), attr)
+            case ast.Call():
+                return self.program.calls.call(node)
+            case ast.List() | ast.Tuple() | ast.Set():
+                return self.display(node)
+            case ast.Dict():
+                return self.dictionary(node)
+            case ast.JoinedStr():
+                return self.formatted(node)
+            case ast.BinOp(left=left, op=op, right=right):
+                return self.operation(node, self.evaluate(left), op, self.evaluate(right))
+            case ast.UnaryOp(op=op, operand=operand):
+                return self.negated(node, op, self.evaluate(operand))
+            case ast.IfExp(test=test, body=body, orelse=orelse):
+                self.evaluate(test)
+                return self.either(node, [body, orelse])
+            case ast.BoolOp(values=values):
+                return self.either(node, values)
+            case ast.NamedExpr(target=target, value=value):
+                held = self.evaluate(value)
+                self.program.assign(target, held, value)
+                return held
+            case ast.Await(value=value) | ast.Starred(value=value):
+                return self.evaluate(value)
+            case ast.Yield(value=ast.expr() as value) | ast.YieldFrom(value=value):
+                held = self.evaluate(value)
+                self.program.scope.returned.append(held)
+                return Symbol(f"sent:{id(node)}")
+            case ast.Subscript(value=owner, slice=key):
+                return self.item(node, self.evaluate(owner), self.evaluate(key))
+            case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
+                return self.comprehension(node)
+            case ast.Lambda(body=body):
+                self.evaluate(body)
+        if not isinstance(node, ast.Lambda):
+            for child in ast.iter_child_nodes(node):
+                if isinstance(child, ast.expr):
+                    self.evaluate(child)
+        return Symbol(f"expression:{id(node)}")
+
+    def name(self, name: str) -> Evaluated:
+        value = self.program.scope.lookup(name)
+        if isinstance(value, Config) and self.program.guarded:
+            value.guarded = True
+        return value if value is not None else Symbol(f"name:{name}")
+
+    def attribute(self, owner: Evaluated, attr: str) -> Evaluated:
+        match owner:
+            case Target(name=name):
+                return Target(f"{name}.{attr}")
+            case SelfOf(attributes=attributes):
+                held = attributes.values.get(attr)
+                return held if held is not None else self.method(attributes, attr)
+            case Config():
+                argument = owner.arguments.get(attr)
+                if argument is not None and argument.value is not UNKNOWN:
+                    return Known(argument.value, owner.origin)
+                return Member(owner, (attr,))
+            case Server() | Client() | ListOf() | DictOf() | Known() | Text():
+                return Member(owner, (attr,))
+            case Member(owner=inner, path=path):
+                return Member(inner, (*path, attr))
+            case Symbol(name=name):
+                return Member(owner, (attr,)) if attr[:1].islower() else Symbol(f"{name}.{attr}")
+        return Symbol(f"attribute:{attr}")
+
+    def method(self, attributes: Attributes, attr: str) -> Evaluated:
+        return Symbol(f"self:{id(attributes)}:{attr}")
+
+    def display(self, node: ast.List | ast.Tuple | ast.Set) -> Evaluated:
+        items: list[Element] = []
+        for item in node.elts:
+            value = self.evaluate(item)
+            if isinstance(item, ast.Starred):
+                items.extend(self.spread(value, item))
+            else:
+                items.append(Element(value, item))
+        if isinstance(node, ast.Set):
+            return Symbol(f"set:{id(node)}")
+        made = ListOf(items, node)
+        if isinstance(node, ast.List) and not self.program.guarded:
+            self.program.lists[id(node)] = made
+        return made
+
+    def spread(self, value: Evaluated, node: ast.expr) -> list[Element]:
+        if isinstance(value, ListOf):
+            value.taken = True
+            return list(value.items)
+        return [Element(value, node, expanded=True)]
+
+    def dictionary(self, node: ast.Dict) -> DictOf:
+        made = DictOf({}, True, node)
+        for key, value in zip(node.keys, node.values, strict=True):
+            held = self.evaluate(value)
+            if key is None:
+                self.merge(made, held)
+                continue
+            name = self.evaluate(key)
+            if isinstance(name, Known) and isinstance(name.value, str):
+                made.entries[name.value] = Entry(held, key, value)
+            else:
+                self.forget(made)
+        if not self.program.guarded:
+            self.program.dicts[id(node)] = made
+        return made
+
+    def merge(self, into: DictOf, value: Evaluated) -> None:
+        """`into.update(value)`: what is not known may override everything."""
+        if isinstance(value, DictOf):
+            value.taken = True
+            into.entries.update(value.entries)
+            into.complete = into.complete and value.complete
+        else:
+            self.forget(into)
+
+    def forget(self, held: DictOf) -> None:
+        held.complete = False
+        for key, entry in held.entries.items():
+            held.entries[key] = Entry(
+                Symbol(f"overridden:{key}"), entry.node, entry.value_node
+            )
+
+    def extend(self, into: ListOf, value: Evaluated, node: ast.expr) -> None:
+        if isinstance(value, ListOf):
+            value.taken = True
+            into.items.extend(value.items)
+            if isinstance(value.node, ast.List | ast.Tuple) and value.node.elts:
+                self.program.lists.pop(id(value.node), None)
+        else:
+            into.items.append(Element(value, node, expanded=True))
+
+    def set_item(
+        self,
+        owner: Evaluated,
+        key: ast.expr,
+        value: Evaluated,
+        target: ast.Subscript,
+        node: ast.expr | None,
+    ) -> None:
+        name = self.evaluate(key)
+        if isinstance(owner, DictOf):
+            if isinstance(name, Known) and isinstance(name.value, str) and node is not None:
+                owner.entries[name.value] = Entry(value, target, node)
+            else:
+                self.forget(owner)
+        elif isinstance(owner, ListOf):
+            owner.items = [Element(Symbol(f"changed:{id(target)}"), target, expanded=True)]
+
+    def formatted(self, node: ast.JoinedStr) -> Evaluated:
+        parts: list[str | Symbol] = []
+        for part in node.values:
+            if isinstance(part, ast.FormattedValue):
+                value = self.evaluate(part.value)
+                parts.extend(self.text_parts(value, part))
+            elif isinstance(part, ast.Constant):
+                parts.append(str(part.value))
+        return self.text(parts, node)
+
+    def text_parts(self, value: Evaluated, node: ast.AST) -> tuple[str | Symbol, ...]:
+        match value:
+            case Known(value=held):
+                return (str(held),)
+            case Text(parts=parts):
+                return parts
+            case Symbol():
+                return (value,)
+            case Target(name=name):
+                return (Symbol(f"import:{name}"),)
+            case Member(owner=Symbol(name=name), path=path):
+                return (Symbol(f"{name}.{'.'.join(path)}"),)
+        return (Symbol(f"part:{id(node)}"),)
+
+    def text(self, parts: list[str | Symbol], node: ast.expr) -> Evaluated:
+        merged: list[str | Symbol] = []
+        for part in parts:
+            if merged and isinstance(part, str) and isinstance(merged[-1], str):
+                merged[-1] += part
+            elif part != "":
+                merged.append(part)
+        if not merged:
+            return Known("", node)
+        if len(merged) == 1 and isinstance(merged[0], str):
+            return Known(merged[0], node)
+        return Text(tuple(merged), node)
+
+    def operation(
+        self, node: ast.BinOp, left: Evaluated, op: ast.operator, right: Evaluated
+    ) -> Evaluated:
+        if isinstance(op, ast.Add) and (isinstance(left, ListOf) or isinstance(right, ListOf)):
+            return self.concatenated(node, left, right)
+        if isinstance(op, ast.Add) and (_is_text(left) or _is_text(right)):
+            parts = [*self.text_parts(left, node.left), *self.text_parts(right, node.right)]
+            return self.text(parts, node)
+        if isinstance(op, ast.BitOr) and isinstance(left, DictOf):
+            made = DictOf(dict(left.entries), left.complete, left.node)
+            left.taken = True
+            self.merge(made, right)
+            return made
+        return Symbol(f"operation:{id(node)}")
+
+    def concatenated(self, node: ast.BinOp, left: Evaluated, right: Evaluated) -> ListOf:
+        items: list[Element] = []
+        last: ast.List | ast.Tuple | None = None
+        for value, part in ((left, node.left), (right, node.right)):
+            items.extend(self.spread(value, part))
+            last = value.node if isinstance(value, ListOf) else None
+        return ListOf(items, last)
+
+    def negated(self, node: ast.UnaryOp, op: ast.unaryop, operand: Evaluated) -> Evaluated:
+        if isinstance(operand, Known):
+            value = operand.value
+            if isinstance(op, ast.USub) and isinstance(value, int | float):
+                return Known(-value, node)
+            if isinstance(op, ast.Not):
+                return Known(not value, node)
+        return Symbol(f"unary:{id(node)}")
+
+    def either(self, node: ast.expr, parts: list[ast.expr]) -> Evaluated:
+        values = [self.evaluate(part) for part in parts]
+        first = values[0]
+        if all(isinstance(v, Known) for v in values) and isinstance(first, Known):
+            if all(isinstance(v, Known) and v.value == first.value for v in values):
+                return first
+        return Symbol(f"either:{id(node)}")
+
+    def item(self, node: ast.Subscript, owner: Evaluated, key: Evaluated) -> Evaluated:
+        if isinstance(key, Known):
+            if isinstance(owner, DictOf) and isinstance(key.value, str):
+                entry = owner.entries.get(key.value)
+                if entry is not None:
+                    return entry.value
+            if isinstance(owner, ListOf) and isinstance(key.value, int):
+                if not any(e.expanded for e in owner.items) and 0 <= key.value < len(owner.items):
+                    return owner.items[key.value].value
+        return Symbol(f"item:{id(node)}")
+
+    def comprehension(
+        self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
+    ) -> Evaluated:
+        names = self.program.scope.names
+        self.program.scope.names = dict(names)
+        for generator in node.generators:
+            self.evaluate(generator.iter)
+            self.program.assign(generator.target, Symbol(f"each:{id(generator)}"), None)
+            for condition in generator.ifs:
+                self.evaluate(condition)
+        if isinstance(node, ast.DictComp):
+            self.evaluate(node.key)
+            self.evaluate(node.value)
+        else:
+            self.evaluate(node.elt)
+        self.program.scope.names = names
+        return Symbol(f"comprehension:{id(node)}")
+
+
+def _is_text(value: Evaluated) -> bool:
+    return isinstance(value, Text) or (isinstance(value, Known) and isinstance(value.value, str))
+
+
+def copy_of(value: Evaluated) -> Evaluated:
+    """What `copy.copy` and `copy.deepcopy` give."""
+    return copied(value)

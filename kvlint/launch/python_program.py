@@ -1,0 +1,495 @@
+"""Follows a program's statements: what each name holds, and what is started with it.
+
+Flow-sensitive and conservative: what a branch or a loop changes is not known after it, unless all
+ways agree. Functions are read once, with parameters that are not known.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from kvlint.findings import Finding
+from kvlint.launch.arguments import LaunchConfiguration
+from kvlint.launch.engines import Decodes
+from kvlint.launch.facts import LaunchFacts
+from kvlint.launch.judge import DECODE
+from kvlint.launch.python_calls import Calls
+from kvlint.launch.python_expressions import Expressions
+from kvlint.launch.python_values import (
+    Attributes,
+    Config,
+    DictOf,
+    Evaluated,
+    Function,
+    ListOf,
+    SelfOf,
+    Server,
+    Symbol,
+    Target,
+    copied,
+    fork,
+    joined,
+)
+from kvlint.rules import Rule
+from kvlint.source.text import SourceFile
+
+_SETUPS = (
+    "__init__",
+    "setUpClass",
+    "setup_class",
+    "asyncSetUp",
+    "setUp",
+    "setup_method",
+    "setup",
+    "__enter__",
+    "__aenter__",
+)
+_CAUGHT = frozenset(
+    {"Exception", "BaseException", "ValueError", "RuntimeError", "SystemExit", "AssertionError"}
+)
+_EXPECTING = frozenset({"raises", "assertRaises", "assertRaisesRegex", "suppress"})
+_FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass
+class Scope:
+    """The names of one function or module, and those around it."""
+
+    names: dict[str, Evaluated] = field(default_factory=dict)
+    outer: Scope | None = None
+    globals: set[str] = field(default_factory=set)
+    returned: list[Evaluated] = field(default_factory=list)
+
+    def lookup(self, name: str) -> Evaluated | None:
+        scope: Scope | None = self
+        while scope is not None:
+            if name in scope.names:
+                return scope.names[name]
+            scope = scope.outer
+        return None
+
+
+class Program:
+    """One file, read from top to bottom. `run` gives the configurations that it makes."""
+
+    def __init__(
+        self,
+        source: SourceFile,
+        facts: LaunchFacts,
+        rules: Mapping[str, Rule],
+        plugins: frozenset[str],
+    ) -> None:
+        self.source, self.facts, self.plugins = source, facts, plugins
+        self.module = Scope()
+        self.scope = self.module
+        self.guarded = 0
+        self.servers: list[Server] = []
+        self.engines: dict[int, Config] = {}
+        self.lists: dict[int, ListOf] = {}
+        self.dicts: dict[int, DictOf] = {}
+        self.launches: list[LaunchConfiguration] = []
+        self.classes: dict[str, ast.ClassDef] = {}
+        self.fixtures: dict[str, tuple[Evaluated, list[Server]]] = {}
+        self.results: dict[int, tuple[Evaluated, list[Server]]] = {}
+        self.running: set[int] = set()
+        self.decoder = Decodes(source, rules.get(DECODE))
+        self.expressions = Expressions(self)
+        self.calls = Calls(self)
+
+    @property
+    def decodes(self) -> list[Finding]:
+        return self.decoder.findings
+
+    def run(self, tree: ast.Module) -> list[LaunchConfiguration]:
+        """The configurations that the file states, in no order."""
+        self.block(tree.body)
+        for node in list(_functions(tree.body)):
+            if _is_fixture(node):
+                self.fixture(node)
+        for node in list(_functions(tree.body)):
+            self.function_result(node)
+        for node in _classes(tree.body):
+            self.class_body(node)
+        engines = [c.configuration(self.plugins) for c in self.engines.values() if not c.guarded]
+        return [*engines, *self.launches, *self.calls.leftovers()]
+
+    def evaluate(self, node: ast.expr) -> Evaluated:
+        return self.expressions.evaluate(node)
+
+    def block(self, statements: Sequence[ast.stmt]) -> None:
+        for statement in statements:
+            self.statement(statement)
+
+    def statement(self, node: ast.stmt) -> None:
+        match node:
+            case ast.Assign(targets=targets, value=value):
+                held = self.evaluate(value)
+                for target in targets:
+                    self.assign(target, held, value)
+            case ast.AnnAssign(target=target, value=value):
+                if value is not None:
+                    self.assign(target, self.evaluate(value), value)
+            case ast.AugAssign(target=target, op=op, value=value):
+                self.augment(target, op, value)
+            case ast.Expr(value=value) | ast.Return(value=ast.expr() as value):
+                held = self.evaluate(value)
+                if isinstance(node, ast.Return):
+                    self.scope.returned.append(held)
+            case ast.If(test=test, body=body, orelse=orelse):
+                self.evaluate(test)
+                self.branches([body, orelse])
+            case ast.For() | ast.AsyncFor() | ast.While():
+                self.loop(node)
+            case ast.With(items=items, body=body) | ast.AsyncWith(items=items, body=body):
+                self.with_block(items, body)
+            case ast.Try():
+                self.try_block(node)
+            case ast.Match(subject=subject, cases=cases):
+                self.evaluate(subject)
+                self.branches([*(case.body for case in cases), []])
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                self.define(node)
+            case ast.ClassDef(name=name):
+                self.classes[name] = node
+            case ast.Import() | ast.ImportFrom():
+                self.bind_import(node)
+            case ast.Global(names=names) | ast.Nonlocal(names=names):
+                self.scope.globals.update(names)
+            case ast.Delete(targets=targets):
+                for target in targets:
+                    self.assign(target, Symbol(f"deleted:{id(node)}"), None)
+            case _:
+                for child in ast.iter_child_nodes(node):
+                    if isinstance(child, ast.expr):
+                        self.evaluate(child)
+
+    def bind(self, name: str, value: Evaluated) -> None:
+        scope = self.scope
+        if name in scope.globals:
+            self.module.names[name] = value
+        else:
+            scope.names[name] = value
+
+    def assign(self, target: ast.expr, value: Evaluated, node: ast.expr | None) -> None:
+        match target:
+            case ast.Name(id=name):
+                self.bind(name, value)
+            case ast.Attribute(value=owner, attr=attr):
+                self.set_attribute(self.evaluate(owner), attr, value, target, node)
+            case ast.Subscript(value=owner, slice=key):
+                self.expressions.set_item(self.evaluate(owner), key, value, target, node)
+            case ast.Tuple(elts=targets) | ast.List(elts=targets):
+                items = value.items if isinstance(value, ListOf) else []
+                exact = len(items) == len(targets) and not any(e.expanded for e in items)
+                for index, each in enumerate(targets):
+                    held = items[index].value if exact else Symbol(f"item:{id(node)}:{index}")
+                    self.assign(each, held, items[index].node if exact else None)
+            case ast.Starred(value=inner):
+                self.assign(inner, Symbol(f"rest:{id(target)}"), None)
+
+    def set_attribute(
+        self,
+        owner: Evaluated,
+        attr: str,
+        value: Evaluated,
+        target: ast.Attribute,
+        node: ast.expr | None,
+    ) -> None:
+        if isinstance(owner, SelfOf):
+            owner.attributes.values[attr] = value
+        elif isinstance(owner, Config) and node is not None:
+            self.calls.set_option(owner, attr, value, target, node)
+
+    def augment(self, target: ast.expr, op: ast.operator, value: ast.expr) -> None:
+        before = self.evaluate(target)
+        added = self.evaluate(value)
+        if isinstance(op, ast.Add) and isinstance(before, ListOf):
+            self.expressions.extend(before, added, value)
+            return
+        if isinstance(op, ast.BitOr) and isinstance(before, DictOf):
+            self.expressions.merge(before, added)
+            return
+        self.assign(target, Symbol(f"augmented:{id(value)}"), value)
+
+    def snapshot(self) -> dict[str, Evaluated]:
+        return fork(self.scope.names)
+
+    def branches(self, bodies: Sequence[Sequence[ast.stmt]]) -> None:
+        """Each body starts from what is known now; afterwards only what all agree on is known."""
+        before = self.scope.names
+        own = self.attributes_in_reach()
+        saved = [(attributes, fork(attributes.values)) for attributes in own]
+        ends: list[dict[str, Evaluated]] = []
+        attribute_ends: list[list[dict[str, Evaluated]]] = []
+        for body in bodies:
+            self.scope.names = fork(before)
+            for attributes, values in saved:
+                attributes.values = fork(values)
+            self.block(body)
+            if body and _leaves(body[-1]):
+                self.settle(self.scope.names.values())
+                continue
+            ends.append(self.scope.names)
+            attribute_ends.append([attributes.values for attributes in own])
+        self.scope.names = _joined_names(ends) if ends else before
+        for index, attributes in enumerate(own):
+            values = [end[index] for end in attribute_ends]
+            attributes.values = _joined_names(values) if values else saved[index][1]
+        self.settle([*self.scope.names.values(), *_attribute_values(own)])
+
+    def attributes_in_reach(self) -> list[Attributes]:
+        held = (self.scope.lookup(name) for name in ("self", "cls"))
+        return [value.attributes for value in held if isinstance(value, SelfOf)][:1]
+
+    def settle(self, values: Iterable[Evaluated]) -> None:
+        """What a name holds last is what is judged."""
+        for value in values:
+            if isinstance(value, Config):
+                self.engines[id(value.origin)] = value
+            elif isinstance(value, ListOf) and id(value.node) in self.lists:
+                self.lists[id(value.node)] = value
+            elif isinstance(value, DictOf) and id(value.node) in self.dicts:
+                self.dicts[id(value.node)] = value
+
+    def loop(self, node: ast.For | ast.AsyncFor | ast.While) -> None:
+        if isinstance(node, ast.While):
+            self.evaluate(node.test)
+        else:
+            self.evaluate(node.iter)
+            self.assign(node.target, Symbol(f"each:{id(node)}"), None)
+        for name in _assigned_names(node.body):
+            if name in self.scope.names:
+                self.scope.names[name] = Symbol(f"loop:{name}:{id(node)}")
+        self.branches([node.body, []])
+        self.block(node.orelse)
+
+    def with_block(self, items: Sequence[ast.withitem], body: Sequence[ast.stmt]) -> None:
+        guards = 0
+        for item in items:
+            call = item.context_expr
+            guards += isinstance(call, ast.Call) and _name(call.func) in _EXPECTING
+            value = self.evaluate(call)
+            if item.optional_vars is not None:
+                self.assign(item.optional_vars, value, None)
+        with self.guard(bool(guards)):
+            self.block(body)
+
+    def try_block(self, node: ast.Try) -> None:
+        before = self.snapshot()
+        with self.guard(any(_expects_errors(handler) for handler in node.handlers)):
+            self.block(node.body)
+        failed = _joined_names([before, self.snapshot()])
+        self.block(node.orelse)
+        ends = [self.scope.names]
+        for handler in node.handlers:
+            self.scope.names = fork(failed)
+            self.block(handler.body)
+            if not (handler.body and _leaves(handler.body[-1])):
+                ends.append(self.scope.names)
+        self.scope.names = _joined_names(ends)
+        self.settle(self.scope.names.values())
+        self.block(node.finalbody)
+
+    @contextmanager
+    def guard(self, expected: bool) -> Iterator[None]:
+        """Inside, an error is expected, and nothing is reported."""
+        self.guarded += expected
+        try:
+            yield
+        finally:
+            self.guarded -= expected
+
+    def define(self, node: _FunctionNode) -> None:
+        for default in (*node.args.defaults, *node.args.kw_defaults, *node.decorator_list):
+            if default is not None:
+                self.evaluate(default)
+        self.bind(node.name, Function(node))
+
+    def bind_import(self, node: ast.Import | ast.ImportFrom) -> None:
+        for alias in node.names:
+            if isinstance(node, ast.Import):
+                local = alias.asname or alias.name.partition(".")[0]
+                self.bind(local, Target(alias.name if alias.asname else local))
+            elif alias.name == "*":
+                if node.module == "sglang":
+                    for name in ("Engine", "Runtime"):
+                        self.bind(name, Target(f"sglang.{name}"))
+            else:
+                module = "." * node.level + (node.module or "")
+                self.bind(alias.asname or alias.name, Target(f"{module}.{alias.name}"))
+
+    def fixture(self, node: _FunctionNode) -> None:
+        self.fixtures[node.name] = self.function_result(node)
+
+    def function_result(
+        self, node: _FunctionNode, owner: Attributes | None = None
+    ) -> tuple[Evaluated, list[Server]]:
+        """What a function returns or yields, and the servers that it starts. Read once."""
+        known = self.results.get(id(node)) if owner is None else None
+        if known is not None:
+            return known
+        if id(node) in self.running:
+            return Symbol(f"recursive:{node.name}"), []
+        self.running.add(id(node))
+        scope, servers, guarded = self.scope, self.servers, self.guarded
+        self.scope = Scope(outer=self.module)
+        self.servers, self.guarded = list(servers), 0
+        self.bind_parameters(node, owner)
+        with self.decoder.within(node):
+            self.block(node.body)
+        self.settle(self.scope.names.values())
+        started = self.servers[len(servers) :]
+        result = self.returned(node)
+        self.scope, self.servers, self.guarded = scope, servers, guarded
+        self.running.discard(id(node))
+        if owner is None:
+            self.results[id(node)] = (result, started)
+        return result, started
+
+    def returned(self, node: _FunctionNode) -> Evaluated:
+        values = self.scope.returned
+        if values and all(value == values[0] for value in values):
+            return copied(values[0])
+        return Symbol(f"result:{node.name}:{id(node)}")
+
+    def bind_parameters(self, node: _FunctionNode, owner: Attributes | None) -> None:
+        arguments = node.args
+        names = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+        for position, argument in enumerate(names):
+            value: Evaluated = Symbol(f"parameter:{node.name}:{argument.arg}:{id(node)}")
+            if position == 0 and owner is not None and not _is_static(node):
+                value = SelfOf(owner)
+            elif argument.arg in self.fixtures:
+                value, started = self.fixtures[argument.arg]
+                self.servers.extend(started)
+            self.scope.names[argument.arg] = value
+        for rest in (arguments.vararg, arguments.kwarg):
+            if rest is not None:
+                self.scope.names[rest.arg] = Symbol(f"parameter:{rest.arg}:{id(node)}")
+
+    def class_body(self, node: ast.ClassDef) -> None:
+        """A class: its attributes, what its set-up does, then its other methods."""
+        attributes = Attributes()
+        methods: dict[str, _FunctionNode] = {}
+        for base in reversed(self.lineage(node)):
+            scope = self.scope
+            self.scope = Scope(names=attributes.values, outer=self.module)
+            for statement in base.body:
+                if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
+                    methods[statement.name] = statement
+                    if _is_fixture(statement):
+                        self.scope.names.pop(statement.name, None)
+                else:
+                    self.statement(statement)
+            attributes.values = self.scope.names
+            self.scope = scope
+        servers = list(self.servers)
+        for name in [n for n in _SETUPS if n in methods]:
+            self.servers.extend(self.function_result(methods[name], attributes)[1])
+        outer_fixtures = dict(self.fixtures)
+        for name, method in methods.items():
+            if _is_fixture(method):
+                self.fixtures[name] = self.function_result(method, attributes)
+                if _is_autouse(method):
+                    self.servers.extend(self.fixtures[name][1])
+        for name, method in methods.items():
+            if name not in _SETUPS and not _is_fixture(method):
+                attributes_before = fork(attributes.values)
+                self.function_result(method, attributes)
+                attributes.values = attributes_before
+        self.settle(attributes.values.values())
+        self.servers, self.fixtures = servers, outer_fixtures
+
+    def lineage(self, node: ast.ClassDef) -> list[ast.ClassDef]:
+        """The class and those of its bases that this file defines, nearest first."""
+        found, queue = [], [node]
+        while queue:
+            current = queue.pop(0)
+            if current not in found:
+                found.append(current)
+                names = [base.id for base in current.bases if isinstance(base, ast.Name)]
+                queue.extend(self.classes[name] for name in names if name in self.classes)
+        return found
+
+
+def _joined_names(ends: Sequence[dict[str, Evaluated]]) -> dict[str, Evaluated]:
+    result = ends[0]
+    for end in ends[1:]:
+        names = result.keys() | end.keys()
+        result = {name: joined(name, result.get(name), end.get(name)) for name in names}
+    return result
+
+
+def _attribute_values(owners: Iterable[Attributes]) -> Iterator[Evaluated]:
+    for owner in owners:
+        yield from owner.values.values()
+
+
+def _leaves(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Return | ast.Raise | ast.Continue | ast.Break)
+
+
+def _expects_errors(handler: ast.ExceptHandler) -> bool:
+    """Whether a handler catches what SGLang raises and goes on."""
+    names = {_name(node) for node in ast.walk(handler.type)} if handler.type else {"Exception"}
+    if not names & _CAUGHT:
+        return False
+    for node in ast.walk(handler):
+        if isinstance(node, ast.Raise):
+            return False
+        if isinstance(node, ast.Call) and _name(node.func) in ("exit", "_exit", "fail"):
+            return False
+    return True
+
+
+def _name(node: ast.AST) -> str:
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name
+        case ast.Call(func=function):
+            return _name(function)
+    return ""
+
+
+def _is_fixture(node: _FunctionNode) -> bool:
+    return any(_name(decorator) == "fixture" for decorator in node.decorator_list)
+
+
+def _is_autouse(node: _FunctionNode) -> bool:
+    return any("autouse=True" in ast.unparse(decorator) for decorator in node.decorator_list)
+
+
+def _is_static(node: _FunctionNode) -> bool:
+    return any(_name(decorator) == "staticmethod" for decorator in node.decorator_list)
+
+
+def _functions(body: Iterable[ast.stmt]) -> Iterator[_FunctionNode]:
+    """Functions of the module, those inside of other functions included."""
+    for statement in body:
+        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield statement
+            yield from _functions(statement.body)
+        elif not isinstance(statement, ast.ClassDef):
+            for name in ("body", "orelse", "finalbody"):
+                yield from _functions(getattr(statement, name, None) or [])
+
+
+def _classes(body: Iterable[ast.stmt]) -> Iterator[ast.ClassDef]:
+    for statement in body:
+        if isinstance(statement, ast.ClassDef):
+            yield statement
+        elif not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
+            for name in ("body", "orelse", "finalbody"):
+                yield from _classes(getattr(statement, name, None) or [])
+
+
+def _assigned_names(body: Sequence[ast.stmt]) -> set[str]:
+    return {
+        node.id
+        for statement in body
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }

@@ -1,0 +1,239 @@
+"""What expressions in a launch program stand for, as far as its text shows."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from typing import Literal
+
+from kvlint.launch.arguments import UNKNOWN, Addition, Argument, LaunchConfiguration, Value
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """A value that is not known, told apart from others by `name`: the same symbol is the same
+    value, wherever it is used."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A constant. `node` is the expression that states it."""
+
+    value: str | int | float | bool | None
+    node: ast.expr
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A string of known and unknown parts. `node` is the expression that states it."""
+
+    parts: tuple[str | Symbol, ...]
+    node: ast.expr
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Something imported, by its full name, as `sglang.Engine`."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """An item of a list; `expanded`: it stands for any number of items."""
+
+    value: Evaluated
+    node: ast.expr
+    expanded: bool = False
+
+
+@dataclass
+class ListOf:
+    """A list or tuple. `node` is the display that its last item stands in."""
+
+    items: list[Element]
+    node: ast.List | ast.Tuple | None
+    taken: bool = False
+    """It went into another list or a call that was judged, and is not judged by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An entry of a keyword dictionary: `node` is the keyword or the key that states it."""
+
+    value: Evaluated
+    node: ast.AST
+    value_node: ast.expr
+
+
+@dataclass
+class DictOf:
+    """A dictionary with string keys, or the keywords of a call. Not `complete`: it may hold more,
+    and `overriding`: in place of what is known as well."""
+
+    entries: dict[str, Entry]
+    complete: bool
+    node: ast.Dict | ast.Call | None
+    taken: bool = False
+
+
+@dataclass
+class Config:
+    """A `ServerArgs`, engine or runtime. `origin` is the call that made it."""
+
+    kind: Literal["args", "engine"]
+    arguments: dict[str, Argument]
+    complete: bool
+    origin: ast.Call
+    addition: Addition | None
+    guarded: bool = False
+
+    def argument(self, name: str) -> Value:
+        argument = self.arguments.get(name)
+        return argument.value if argument else None
+
+    @property
+    def embeds(self) -> bool:
+        return self.argument("is_embedding") is True
+
+    def configuration(self, plugins: frozenset[str]) -> LaunchConfiguration:
+        return LaunchConfiguration(
+            self.arguments, self.complete, addition=self.addition, plugin_backends=plugins
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server process: what it was started with and the key of the address it listens on."""
+
+    configuration: LaunchConfiguration
+    address: Address | None
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """An OpenAI client of the server at an address."""
+
+    address: Address
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """An attribute of something that is followed, as `engine.generate` or `client.chat`."""
+
+    owner: Evaluated
+    path: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function of this file; `keywords` are those a `partial` has bound."""
+
+    node: ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """`functools.partial` of something imported."""
+
+    target: Target
+    call: ast.Call
+    keywords: DictOf
+
+
+@dataclass(frozen=True, slots=True)
+class SelfOf:
+    """`self` or `cls` of a class of this file."""
+
+    attributes: Attributes
+
+
+@dataclass(eq=False)
+class Attributes:
+    """What the attributes of a class and its instances hold."""
+
+    values: dict[str, Evaluated] = field(default_factory=dict)
+
+
+Address = tuple[str, str | int]
+Evaluated = (
+    Symbol
+    | Known
+    | Text
+    | Target
+    | ListOf
+    | DictOf
+    | Config
+    | Server
+    | Client
+    | Member
+    | Function
+    | Partial
+    | SelfOf
+)
+
+
+def fork(values: dict[str, Evaluated]) -> dict[str, Evaluated]:
+    """The same names with copies of what can change, for a branch."""
+    return {name: copied(value) for name, value in values.items()}
+
+
+def copied(value: Evaluated) -> Evaluated:
+    if isinstance(value, ListOf):
+        return ListOf(list(value.items), value.node, value.taken)
+    if isinstance(value, DictOf):
+        return DictOf(dict(value.entries), value.complete, value.node, value.taken)
+    if isinstance(value, Config):
+        return Config(
+            value.kind,
+            dict(value.arguments),
+            value.complete,
+            value.origin,
+            value.addition,
+            value.guarded,
+        )
+    return value
+
+
+def joined(name: str, first: Evaluated | None, second: Evaluated | None) -> Evaluated:
+    """What a name holds after either of two branches."""
+    if first is not None and first == second:
+        return first
+    match first, second:
+        case Config() as a, Config() as b if a.origin is b.origin:
+            return _joined_configs(a, b)
+        case ListOf() as a, ListOf() as b if a.node is b.node or b.node is None or a.node is None:
+            return _joined_lists(a, b)
+        case DictOf() as a, DictOf() as b if a.node is b.node:
+            shared = {key: e for key, e in a.entries.items() if b.entries.get(key) == e}
+            for key in (a.entries.keys() | b.entries.keys()) - shared.keys():
+                entry = a.entries.get(key) or b.entries[key]
+                shared[key] = Entry(Symbol(f"join:{key}"), entry.node, entry.value_node)
+            return DictOf(shared, a.complete and b.complete, a.node, a.taken or b.taken)
+    return Symbol(f"join:{name}:{id(first)}:{id(second)}")
+
+
+def _joined_configs(a: Config, b: Config) -> Config:
+    merged = dict(a.arguments)
+    for name in a.arguments.keys() | b.arguments.keys():
+        one, other = a.arguments.get(name), b.arguments.get(name)
+        if one != other:
+            place = (one or other).place  # type: ignore[union-attr]
+            merged[name] = Argument(name, UNKNOWN, place)
+    return Config(a.kind, merged, a.complete and b.complete, a.origin, a.addition, a.guarded)
+
+
+def _joined_lists(a: ListOf, b: ListOf) -> ListOf:
+    """The items both have, and behind them what is not known."""
+    shared: list[Element] = []
+    for one, other in zip(a.items, b.items, strict=False):
+        if one != other:
+            break
+        shared.append(one)
+    longer = a if len(a.items) >= len(b.items) else b
+    if len(longer.items) > len(shared):
+        rest = longer.items[len(shared)]
+        shared.append(Element(Symbol("join:items"), rest.node, expanded=True))
+    return ListOf(shared, a.node or b.node, a.taken or b.taken)
