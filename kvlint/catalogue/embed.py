@@ -76,6 +76,7 @@ def dump(catalogue: Catalogue, digest: str) -> bytes:
         f"{_json(head)[:-1]},\n"
         f'"backends":{_json(catalogue.backends)},\n'
         f'"outside_attributes":{_json(catalogue.outside_attributes)},\n'
+        f'"outside_calls":{_json(catalogue.outside_calls)},\n'
         f'"exports":{_json(catalogue.exports)},\n'
         f'"holders":[\n{holders}\n],\n"classes":{{\n{classes}\n}}}}\n'
     ).encode()
@@ -139,6 +140,7 @@ def parse(data: bytes) -> Catalogue:
             for owner, name, form, classes, value_class in facts["holders"]
         ),
         outside_attributes=tuple(facts["outside_attributes"]),
+        outside_calls=tuple(facts["outside_calls"]),
         backends=tuple(facts["backends"]),
         source="embedded",
     )

@@ -29,6 +29,10 @@ _OUTSIDE = tuple(
     re.compile(rf"{word}\w*(?:\[[^\]\n]*\]|\(\))?\.(\w+)[ \t]*=(?!=)")
     for word in ("pool", "Pool", "kv_cache", "kvcache")
 )
+_OUTSIDE_CALLS = tuple(
+    re.compile(rf"{word}\w*(?:\[[^\]\n]*\]|\(\))?\.(_\w+)\(")
+    for word in ("pool", "kv_cache", "kvcache")
+)
 _SETATTR = re.compile(r"setattr\(\s*[\w.]*(?:pool|kv_?cache)\w*,\s*[\"'](\w+)")
 _CHOICES = re.compile(rb"^ATTENTION_BACKEND_CHOICES[^=\n]*=[ \t]*(\[[^\]]*\])", re.M)
 
@@ -76,7 +80,8 @@ def _derived(program: Program, classes: PoolClasses, package: Path) -> Catalogue
         classes=facts,
         exports=_exports(program, classes),
         holders=find_holders(program, facts),
-        outside_attributes=_outside_attributes(program),
+        outside_attributes=_found(program, (*_OUTSIDE, _SETATTR)),
+        outside_calls=_found(program, _OUTSIDE_CALLS),
         backends=_backends(package),
     )
 
@@ -107,11 +112,11 @@ def _exports(program: Program, classes: PoolClasses) -> dict[str, dict[str, str]
     return dict(sorted(found.items()))
 
 
-def _outside_attributes(program: Program) -> tuple[str, ...]:
-    """What SGLang's code assigns on something named like a pool."""
+def _found(program: Program, patterns: tuple[re.Pattern[str], ...]) -> tuple[str, ...]:
+    """What the patterns find in all modules: uses of something that is named like a pool."""
     found: set[str] = set()
     for module in program.modules.values():
-        for pattern in (*_OUTSIDE, _SETATTR):
+        for pattern in patterns:
             found.update(match[1] for match in pattern.finditer(module.text))
     return tuple(sorted(found))
 

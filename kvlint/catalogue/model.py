@@ -146,6 +146,8 @@ class Catalogue:
     holders: tuple[Holder, ...] = ()
     outside_attributes: tuple[str, ...] = ()
     """Attributes that SGLang's own code assigns on a pool from outside its class."""
+    outside_calls: tuple[str, ...] = ()
+    """Private methods that SGLang's own code calls on a pool from outside its class."""
     backends: tuple[str, ...] = ()
     """Valid values of --attention-backend."""
     source: str = "embedded"

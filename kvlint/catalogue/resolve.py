@@ -26,6 +26,7 @@ _EMPTY_BASES = frozenset(
     )
 )
 KVCACHE = "KVCache"
+_CONSTRUCTORS = ("__new__", "__init__", "__post_init__")
 _KV_WORDS = ("kv", "key", "value", "k_", "_k", "cpu_copy", "contiguous_buf", "buf_infos", "index")
 _VERBS = ("get_", "set_", "load_", "move_", "store_", "write_", "read_", "put_", "invalidate_")
 
@@ -64,6 +65,8 @@ class View:
         self._accessors: dict[tuple[str, str], ResolvedAccessor] = {}
         self._attributes: dict[str, tuple[frozenset[str], bool]] = {}
         self._outside = frozenset(catalogue.outside_attributes)
+        self._outside_calls = frozenset(catalogue.outside_calls)
+        self._later: dict[str, frozenset[str]] = {}
         self._parents: dict[str, frozenset[tuple[str, str]]] | None = None
         self._accessor_names: frozenset[str] | None = None
 
@@ -80,6 +83,7 @@ class View:
         self._mro.clear()
         self._accessors.clear()
         self._attributes.clear()
+        self._later.clear()
         self._children = None
         self._parents = None
         self._accessor_names = None
@@ -293,12 +297,11 @@ class View:
 
     def constructor_chain(self, qualname: str) -> list[tuple[PoolClass, str]]:
         """The method bodies that making an instance can run, super and self calls followed."""
+        return self._reached_from(qualname, _CONSTRUCTORS)
+
+    def _reached_from(self, qualname: str, names: Iterable[str]) -> list[tuple[PoolClass, str]]:
         seen: dict[tuple[str, str], tuple[PoolClass, str]] = {}
-        queue = [
-            (own, name)
-            for name in ("__new__", "__init__", "__post_init__")
-            if (own := self.find(qualname, name)) is not None
-        ]
+        queue = [(own, name) for name in names if (own := self.find(qualname, name)) is not None]
         while queue:
             own, name = queue.pop()
             method = own.methods.get(name)
@@ -335,10 +338,29 @@ class View:
         return None if self._may_appear(qualname, name) else False
 
     def _may_appear(self, qualname: str, name: str) -> bool:
-        """Sub-classes do not count: the question is about an instance of the class itself."""
-        return any(name in own.declared_attributes for own in self.known_mro(qualname)) or (
-            self._may_be_rebound(qualname, name)
-        )
+        """Whether a declaration promises the attribute, or a method assigns it that can run after
+        the constructor. A base's `__init__` that no `super().__init__()` reaches never runs, nor
+        does a private helper that nothing but such a constructor calls."""
+        if any(name in own.declared_attributes for own in self.known_mro(qualname)):
+            return True
+        if qualname not in self._later:
+            self._later[qualname] = self._assigned_later(qualname)
+        return name in self._later[qualname]
+
+    def _assigned_later(self, qualname: str) -> frozenset[str]:
+        names = {name for own in self.known_mro(qualname) for name in own.methods}
+        entries = [
+            name
+            for name in sorted(names)
+            if name not in _CONSTRUCTORS
+            and (not name.startswith("_") or name.endswith("__") or name in self._outside_calls)
+        ]
+        found: set[str] = set()
+        reached = self._reached_from(qualname, entries) + self.constructor_chain(qualname)
+        for own, name in reached:
+            found.update(own.methods[name].assigns)
+            found.update(own.methods[name].maybe_assigns)
+        return frozenset(found)
 
     # Sub-pools
 
