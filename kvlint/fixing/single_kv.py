@@ -131,6 +131,10 @@ def _fix_unpacking(
     return make_fix(source, _TITLE, [rename, *changes], reasons)
 
 
+def _is_same_name(key: ast.Name, value: ast.expr) -> bool:
+    return isinstance(value, ast.Name) and value.id == key.id
+
+
 def _is_unused(path: Sequence[ast.AST], target: ast.expr) -> bool:
     return isinstance(target, ast.Name) and is_unused_after(path, target.id)
 
@@ -147,8 +151,9 @@ def _bind_both(
     key, value = target.elts
     place = place_of(source, target)
     names = [_target_text(source, value)]
-    is_throwaway = isinstance(key, ast.Name) and not key.id.strip("_")
-    if not (is_throwaway and _is_unused(path, key)) and _target_text(source, key) not in names:
+    if not isinstance(key, ast.Name) or not (
+        _is_same_name(key, value) or (not key.id.strip("_") and _is_unused(path, key))
+    ):
         names.insert(0, _target_text(source, key))
     return [Change(place.start, place.end, " = ".join(names))]
 
