@@ -28,7 +28,9 @@ from kvlint.fixing.places import (
 from kvlint.fixing.single_kv import COMMENT
 from kvlint.source.text import SourceFile
 
+_PARENT = "MiniMaxSparseKVPool"
 SUB_POOL = "index_k_pool"
+GUARDED = "set_kv_buffer"
 WRITER = "set_index_k_buffer"
 _PARAMETERS = ("layer", "loc", "cache_k", "cache_v", "k_scale", "v_scale", "layer_id_override")
 _RENAMED = {"cache_k": "cache_idx_k"}
@@ -116,9 +118,12 @@ def alternatives(
     source: SourceFile, tree: ast.Module, call: ast.Call, receiver_text: str
 ) -> tuple[Suggestion, ...]:
     """The documented ways around the sub-pool, for this receiver and its arguments."""
-    parent, dot, _ = receiver_text.rpartition(".")
-    parent = parent if dot else "sparse_pool"
-    given = {each.parameter: ast.unparse(each.value) for each in _bind(call) or ()}
+    arguments = _bind(call)
+    if arguments is None:
+        return ()
+    receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
+    parent = ast.unparse(receiver.value) if isinstance(receiver, ast.Attribute) else "sparse_pool"
+    given = {each.parameter: ast.unparse(each.value) for each in arguments}
     layer, loc = given.get("layer", "layer"), given.get("loc", "loc")
     key, value = given.get("cache_k", "cache_k"), given.get("cache_v", "cache_v")
     scales = "".join(f", {name}={given[name]}" for name in ("k_scale", "v_scale") if name in given)
@@ -126,7 +131,7 @@ def alternatives(
     caught = (
         f"try:\n    {receiver_text}.set_kv_buffer({everything})\n"
         "except NotImplementedError as error:\n"
-        f'    raise RuntimeError("K-only layers are written by {parent}.{WRITER}") from error'
+        f'    raise RuntimeError("K-only layers are written by {_PARENT}.{WRITER}") from error'
     )
     return (
         Suggestion(
@@ -138,7 +143,10 @@ def alternatives(
 
 
 def _bind(call: ast.Call) -> list[_Argument] | None:
-    """Which parameter of `set_kv_buffer` each argument is for; None where that is not certain."""
+    """Which parameter of `set_kv_buffer` each argument is for; None where that is not certain or
+    another accessor is called."""
+    if not isinstance(call.func, ast.Attribute) or call.func.attr != GUARDED:
+        return None
     if len(call.args) > len(_PARAMETERS) or any(isinstance(a, ast.Starred) for a in call.args):
         return None
     bound = [

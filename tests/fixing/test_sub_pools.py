@@ -7,7 +7,7 @@ import ast
 import pytest
 
 from kvlint.catalogue.model import Parameter
-from kvlint.fixing.k_only import alternatives
+from kvlint.fixing.k_only import alternatives, fix_k_only_write
 from kvlint.fixing.single_kv import COMMENT
 from kvlint.source.text import decode_source
 from tests.fixing.by_name import PATH, WITH_SCALE, becomes, findings_of, fixed, stays
@@ -164,17 +164,35 @@ def test_a_write_that_addresses_the_sub_pool(arguments: str) -> None:
     stays(f"pool.full_kv_pool.set_kv_buffer({arguments})\n")
 
 
-def test_alternatives_name_the_parent() -> None:
-    source = decode_source(PATH, b"self.pool.index_k_pool.set_kv_buffer(a, b, k, v, v_scale=s)\n")
+def suggested(code: str) -> list[str]:
+    source = decode_source(PATH, code.encode())
     tree = ast.parse(source.text)
     call = next(node for node in ast.walk(tree) if isinstance(node, ast.Call))
-    main, caught = alternatives(source, tree, call, "self.pool.index_k_pool")
-    assert main.code == "self.pool.set_kv_buffer(a, b, k, v, v_scale=s)"
-    assert caught.code == (
+    assert isinstance(call.func, ast.Attribute)
+    return [each.code for each in alternatives(source, tree, call, ast.unparse(call.func.value))]
+
+
+def test_alternatives_name_the_parent() -> None:
+    main, caught = suggested("pools['a.b'].index_k_pool.set_kv_buffer(a, b, k, v, v_scale=s)\n")
+    assert main == "pools['a.b'].set_kv_buffer(a, b, k, v, v_scale=s)"
+    assert caught == (
         "try:\n"
-        "    self.pool.index_k_pool.set_kv_buffer(a, b, k, v, v_scale=s)\n"
+        "    pools['a.b'].index_k_pool.set_kv_buffer(a, b, k, v, v_scale=s)\n"
         "except NotImplementedError as error:\n"
-        '    raise RuntimeError("K-only layers are written by self.pool.set_index_k_buffer") '
-        "from error"
+        '    raise RuntimeError("K-only layers are written by '
+        'MiniMaxSparseKVPool.set_index_k_buffer") from error'
     )
-    assert alternatives(source, tree, call, "sub")[0].code.startswith("sparse_pool.set_kv_buffer(")
+
+
+def test_alternatives_where_the_parent_is_unknown_or_the_call_another() -> None:
+    assert (
+        suggested("sub.set_kv_buffer(a, b, k, v)\n")[0] == "sparse_pool.set_kv_buffer(a, b, k, v)"
+    )
+    assert suggested("pool.index_k_pool.get_kv_buffer(i)\n") == []
+
+
+def test_another_accessor_of_the_sub_pool_is_not_rewritten() -> None:
+    source = decode_source(PATH, b"pool.index_k_pool.get_kv_buffer(layer, loc, k)\n")
+    tree = ast.parse(source.text)
+    call = next(node for node in ast.walk(tree) if isinstance(node, ast.Call))
+    assert fix_k_only_write(source, tree, call, True, WITH_SCALE) is None
