@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from kvlint.catalogue.bodies import Function, dotted, method_kind, raised, scan
 from kvlint.catalogue.model import Method, PoolClass, SuperCall
@@ -29,6 +30,10 @@ _TRANSPARENT = frozenset(
 )
 _CLASS_DECORATORS = ("final", "runtime_checkable", "total_ordering", "dataclass", "dataclasses")
 _DYNAMIC_METHODS = ("__getattr__", "__getattribute__", "__setattr__")
+
+
+Presence = Literal["always", "maybe", "otherwise"]
+"""Whether a statement of a class body runs; "otherwise": instead of one read before it."""
 
 
 @dataclass
@@ -57,8 +62,8 @@ def own_facts(
     classes = {base.rpartition(".")[2]: base for base in bases}
     classes[node.name] = qualname
     body = _Body(node, classes, dynamic=_has_dynamic_head(node))
-    for statement, certain in _class_statements(node.body, True):
-        _read_statement(statement, certain, body)
+    for statement, presence in _class_statements(node.body, "always"):
+        _read_statement(statement, presence, body)
     if any(_decorator_name(d) == "dataclass" for d in node.decorator_list):
         body.attributes.update(body.declared)
     return PoolClass(
@@ -86,43 +91,59 @@ def _has_dynamic_head(node: ast.ClassDef) -> bool:
     )
 
 
-def _class_statements(body: list[ast.stmt], certain: bool) -> Iterator[tuple[ast.stmt, bool]]:
-    """The statements of a class body, those under `if`, `try` and `with` included; the flag is
-    False for those that may not run."""
+def _class_statements(
+    body: list[ast.stmt], presence: Presence
+) -> Iterator[tuple[ast.stmt, Presence]]:
+    """The statements of a class body, those under `if`, `try` and `with` included, and whether
+    they run."""
     for statement in body:
         if isinstance(statement, ast.If):
-            if not _is_type_checking(statement.test):
-                yield from _class_statements(statement.body, False)
-            yield from _class_statements(statement.orelse, False)
+            yield from _branches(statement)
         elif isinstance(statement, (ast.With, ast.AsyncWith)):
-            yield from _class_statements(statement.body, certain)
+            yield from _class_statements(statement.body, presence)
         elif isinstance(statement, ast.Try):
-            yield from _class_statements([*statement.body, *statement.orelse], certain)
+            yield from _class_statements([*statement.body, *statement.orelse], presence)
             for handler in statement.handlers:
-                yield from _class_statements(handler.body, False)
-            yield from _class_statements(statement.finalbody, certain)
+                yield from _class_statements(handler.body, "maybe")
+            yield from _class_statements(statement.finalbody, presence)
         elif isinstance(statement, (ast.For, ast.While)):
-            yield from _class_statements(statement.body, False)
+            yield from _class_statements(statement.body, "maybe")
         else:
-            yield statement, certain
+            yield statement, presence
+
+
+def _branches(statement: ast.If) -> Iterator[tuple[ast.stmt, Presence]]:
+    """A method that both branches define is there for certain, as one or the other."""
+    if _is_type_checking(statement.test):
+        yield from _class_statements(statement.orelse, "always")
+        return
+    both = _defined(statement.body) & _defined(statement.orelse)
+    for inner, _ in _class_statements(statement.body, "maybe"):
+        yield inner, "always" if getattr(inner, "name", None) in both else "maybe"
+    for inner, _ in _class_statements(statement.orelse, "maybe"):
+        yield inner, "otherwise" if getattr(inner, "name", None) in both else "maybe"
+
+
+def _defined(body: list[ast.stmt]) -> set[str]:
+    return {one.name for one in body if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef))}
 
 
 def _is_type_checking(test: ast.expr) -> bool:
     return dotted(test).rpartition(".")[2] == "TYPE_CHECKING"
 
 
-def _read_statement(statement: ast.stmt, certain: bool, body: _Body) -> None:
+def _read_statement(statement: ast.stmt, presence: Presence, body: _Body) -> None:
     if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        _read_method(statement, certain, body)
+        _read_method(statement, presence, body)
     elif isinstance(statement, ast.Assign):
         for target in statement.targets:
             for name in _target_names(target):
-                _read_binding(name, statement.value, certain, body)
+                _read_binding(name, statement.value, presence, body)
     elif isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
         if statement.value is None:
             body.declared[statement.target.id] = None
         else:
-            _read_binding(statement.target.id, statement.value, certain, body)
+            _read_binding(statement.target.id, statement.value, presence, body)
     elif isinstance(statement, ast.ClassDef):
         body.attributes[statement.name] = None
     elif isinstance(statement, (ast.Import, ast.ImportFrom)):
@@ -141,7 +162,9 @@ def _target_names(target: ast.expr) -> Iterator[str]:
             yield from _target_names(element)
 
 
-def _read_method(node: ast.FunctionDef | ast.AsyncFunctionDef, certain: bool, body: _Body) -> None:
+def _read_method(
+    node: ast.FunctionDef | ast.AsyncFunctionDef, presence: Presence, body: _Body
+) -> None:
     decorators = [_decorator_name(decorator) for decorator in node.decorator_list]
     if "overload" in decorators:
         return
@@ -149,7 +172,7 @@ def _read_method(node: ast.FunctionDef | ast.AsyncFunctionDef, certain: bool, bo
         if node.name not in body.methods:
             body.attributes[node.name] = None
         return
-    _add(_method(node, node.name, decorators, body), certain, body)
+    _add(_method(node, node.name, decorators, body), presence, body)
 
 
 def _decorator_name(decorator: ast.expr) -> str:
@@ -157,13 +180,13 @@ def _decorator_name(decorator: ast.expr) -> str:
     return dotted(function).rpartition(".")[2]
 
 
-def _add(method: Method, certain: bool, body: _Body) -> None:
+def _add(method: Method, presence: Presence, body: _Body) -> None:
     """A method that may not be defined, or not so, cannot be a guard for certain."""
     earlier = body.methods.get(method.name)
-    if not certain:
-        guards = [m.kind == "guard" for m in (earlier, method) if m is not None]
-        if any(guards) and not (earlier is not None and all(guards)):
-            method = replace(method, kind="conditional")
+    kinds = {method.kind} if earlier is None else {method.kind, earlier.kind}
+    alone = presence == "maybe" and earlier is None
+    if presence != "always" and "guard" in kinds and (alone or len(kinds) > 1):
+        method = replace(method, kind="conditional")
     body.methods[method.name] = method
     body.attributes.pop(method.name, None)
 
@@ -215,14 +238,14 @@ def _statements(node: Function) -> list[ast.stmt]:
     return [ast.Return(node.body)] if isinstance(node, ast.Lambda) else node.body
 
 
-def _read_binding(name: str, value: ast.expr, certain: bool, body: _Body) -> None:
+def _read_binding(name: str, value: ast.expr, presence: Presence, body: _Body) -> None:
     """`name = value` in a class body: an alias of a method, a wrapped function, or plain data."""
     method = _bound_method(name, value, body)
     if method is None:
         body.methods.pop(name, None)
         body.attributes[name] = None
     else:
-        _add(method, certain, body)
+        _add(method, presence, body)
 
 
 def _bound_method(name: str, value: ast.expr, body: _Body) -> Method | None:

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from kvlint.source.text import MAX_BYTES
 
-# A file without one of these names no pool class and no way to one.
-_WORDS = (b"KVCache", b"KVPool", b"kv_pool", b"kvcache", b"KOnlyPool", b"MainPool")
+# A file with none of these names no pool class and no way to one.
+_WORDS = (b"KVCache", b"KVPool", b"kv_pool", b"kvcache")
+_POOLS_MODULE = b"mem_cache"
 _VERSION = re.compile(
     r"""^(?:__version__|version)\b[^'"\n]*=\s*(?:version\s*=\s*)?['"]([^'"]+)['"]""", re.M
 )
@@ -81,9 +82,15 @@ def pool_files(package: Path, sources: Mapping[Path, bytes] | None = None) -> di
         data = sources.get(Path(path)) if sources else None
         if data is None:
             data = _read(path)
-        if data and any(word in data for word in _WORDS):
+        if data and _can_matter(relative, data):
             found[relative] = data
     return found
+
+
+def _can_matter(relative: str, data: bytes) -> bool:
+    if any(word in data for word in _WORDS):
+        return True
+    return b"Pool" in data and (_POOLS_MODULE in data or "mem_cache" in relative)
 
 
 def _python_files(folder: str) -> Iterator[str]:

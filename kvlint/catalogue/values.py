@@ -200,7 +200,7 @@ class Evaluator:
         """Parameters of the callee that may hold pools, as this call passes them."""
         bound: dict[str, Values] = {}
         for parameter in callee.parameters:
-            if not self._may_hold_pools(parameter, callee.module):
+            if not self._may_hold_pools(parameter, callee):
                 continue
             argument = _argument(node, callee, parameter.arg)
             if argument is not None:
@@ -221,7 +221,7 @@ class Evaluator:
 
     def _parameter(self, function: Function, name: str, self_class: str | None) -> Values:
         node = function.parameter(name)
-        if node is None or not self._may_hold_pools(node, function.module):
+        if node is None or not self._may_hold_pools(node, function):
             return NOTHING
         if function.node.name == "__init__" and self_class is not None:
             found = self._constructor_parameter(function, name, self_class)
@@ -233,10 +233,10 @@ class Evaluator:
             return found
         return self.annotated(node.annotation, function.module)
 
-    def _may_hold_pools(self, parameter: ast.arg, module: Module) -> bool:
-        if parameter.arg in ("self", "cls") and parameter.annotation is None:
+    def _may_hold_pools(self, parameter: ast.arg, function: Function) -> bool:
+        if function.owner is not None and parameter is function.parameters[0]:
             return False
-        if self.annotated(parameter.annotation, module):
+        if self.annotated(parameter.annotation, function.module):
             return True
         text = "" if parameter.annotation is None else ast.unparse(parameter.annotation)
         words = set(re.findall(r"\w+", text))
