@@ -21,6 +21,7 @@ _REGISTERING = frozenset(
         "add_deterministic_attention_backend_choices",
     }
 )
+_REGISTERING_BYTES = tuple(name.encode() for name in _REGISTERING)
 
 
 def check(
@@ -31,7 +32,7 @@ def check(
     chosen = launch_rules(rules, version)
     if chosen:
         facts = facts_for(version)
-        program = Program(source, facts, chosen, registered_backends(tree))
+        program = Program(source, facts, chosen, registered_backends(tree, source.data))
         try:
             configurations = program.run(tree)
         except RecursionError:
@@ -43,9 +44,11 @@ def check(
     return distinct(_with_statements(tree, findings))
 
 
-def registered_backends(tree: ast.Module) -> frozenset[str]:
+def registered_backends(tree: ast.Module, data: bytes) -> frozenset[str]:
     """Names of attention backends that the file itself adds to SGLang's."""
     names: set[str] = set()
+    if not any(mark in data for mark in (*_REGISTERING_BYTES, b"ATTENTION_BACKENDS")):
+        return frozenset()
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and _last_name(node.func) in _REGISTERING:
             names.update(_strings_in(node))

@@ -20,11 +20,13 @@ from kvlint.launch.python_calls import Calls
 from kvlint.launch.python_expressions import Expressions
 from kvlint.launch.python_values import (
     Attributes,
+    Client,
     Config,
     DictOf,
     Evaluated,
     Function,
     ListOf,
+    Partial,
     SelfOf,
     Server,
     Symbol,
@@ -33,6 +35,7 @@ from kvlint.launch.python_values import (
     fork,
     joined,
 )
+from kvlint.launch.relevance import is_worth_reading
 from kvlint.rules import Rule
 from kvlint.source.text import SourceFile
 
@@ -47,6 +50,7 @@ _SETUPS = (
     "__enter__",
     "__aenter__",
 )
+_STARTERS = ("ServerArgs", "Engine", "Runtime", "launch_server", "prepare_server_args")
 _CAUGHT = frozenset(
     {"Exception", "BaseException", "ValueError", "RuntimeError", "SystemExit", "AssertionError"}
 )
@@ -95,6 +99,7 @@ class Program:
         self.fixtures: dict[str, tuple[Evaluated, list[Server]]] = {}
         self.results: dict[int, tuple[Evaluated, list[Server]]] = {}
         self.running: set[int] = set()
+        self.followed: frozenset[str] | None = None
         self.decoder = Decodes(source, rules.get(DECODE))
         self.expressions = Expressions(self)
         self.calls = Calls(self)
@@ -106,6 +111,7 @@ class Program:
     def run(self, tree: ast.Module) -> list[LaunchConfiguration]:
         """The configurations that the file states, in no order."""
         self.block(tree.body)
+        self.followed = None
         for node in list(_functions(tree.body)):
             if _is_fixture(node):
                 self.fixture(node)
@@ -331,8 +337,8 @@ class Program:
         known = self.results.get(id(node)) if owner is None else None
         if known is not None:
             return known
-        if id(node) in self.running:
-            return Symbol(f"recursive:{node.name}"), []
+        if id(node) in self.running or not self.matters(node):
+            return Symbol(f"result:{node.name}:{id(node)}"), []
         self.running.add(id(node))
         scope, servers, guarded = self.scope, self.servers, self.guarded
         self.scope = Scope(outer=self.module)
@@ -348,6 +354,15 @@ class Program:
         if owner is None:
             self.results[id(node)] = (result, started)
         return result, started
+
+    def matters(self, node: _FunctionNode) -> bool:
+        """Whether the text of a function names anything that is followed."""
+        starts = self.source.line_starts
+        end = node.end_lineno or node.lineno
+        stop = starts[end] if end < len(starts) else len(self.source.text)
+        if self.followed is None:
+            self.followed = frozenset(_followed_names(self.module.names))
+        return is_worth_reading(self.source.text[starts[node.lineno - 1] : stop], self.followed)
 
     def returned(self, node: _FunctionNode) -> Evaluated:
         values = self.scope.returned
@@ -418,9 +433,24 @@ class Program:
 def _joined_names(ends: Sequence[dict[str, Evaluated]]) -> dict[str, Evaluated]:
     result = ends[0]
     for end in ends[1:]:
-        names = result.keys() | end.keys()
-        result = {name: joined(name, result.get(name), end.get(name)) for name in names}
+        merged = dict(result)
+        for name, value in end.items():
+            held = result.get(name)
+            if held is not value:
+                merged[name] = joined(name, held, value)
+        for name in result.keys() - end.keys():
+            merged[name] = joined(name, result[name], None)
+        result = merged
     return result
+
+
+def _followed_names(names: dict[str, Evaluated]) -> Iterator[str]:
+    """Names of the module that hold what is followed, under whatever name it was imported."""
+    for name, value in names.items():
+        if isinstance(value, Config | Server | Client | Partial):
+            yield name
+        elif isinstance(value, Target) and value.name.endswith(_STARTERS):
+            yield name
 
 
 def _attribute_values(owners: Iterable[Attributes]) -> Iterator[Evaluated]:

@@ -157,6 +157,7 @@ class Attributes:
     values: dict[str, Evaluated] = field(default_factory=dict)
 
 
+_CHANGING = (ListOf, DictOf, Config)
 Address = tuple[str, str | int]
 Evaluated = (
     Symbol
@@ -177,7 +178,11 @@ Evaluated = (
 
 def fork(values: dict[str, Evaluated]) -> dict[str, Evaluated]:
     """The same names with copies of what can change, for a branch."""
-    return {name: copied(value) for name, value in values.items()}
+    forked = dict(values)
+    for name, value in values.items():
+        if isinstance(value, _CHANGING):
+            forked[name] = copied(value)
+    return forked
 
 
 def copied(value: Evaluated) -> Evaluated:
