@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from kvlint.checks.asked import Asked, finding
 from kvlint.findings import Finding
 from kvlint.inference.handlers import catches
-from kvlint.inference.pools import PoolSet, names, pool_set
+from kvlint.inference.pools import PoolSet, names
 from kvlint.inference.uses import Use
 
 
@@ -18,7 +18,7 @@ def check(asked: Asked) -> Iterator[Finding]:
         for use in asked.uses:
             if use.kind != "access" or use.through_super or use.name in use.probed:
                 continue
-            pools = pool_set(asked.view, use.value)
+            pools = asked.pools(use.value)
             if pools is None or pools.broad or not _absent(asked, use, pools):
                 continue
             kind = "method" if use.call is not None else "attribute"

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from kvlint.catalogue.resolve import View
 from kvlint.findings import Evidence, Finding, Fix, Severity, Suggestion
 from kvlint.inference.context import Context
-from kvlint.inference.pools import Certainty, PoolSet, short
+from kvlint.inference.pools import PLATFORMS, Certainty, PoolSet, pool_set, short
 from kvlint.inference.uses import Use
+from kvlint.inference.values import Value
 from kvlint.rules import Rule
 from kvlint.source.index import Module
 
@@ -32,6 +33,10 @@ class Asked:
     @property
     def view(self) -> View:
         return self.ctx.view
+
+    def pools(self, known: Value) -> PoolSet | None:
+        """The pool classes of a value, as this module sees them."""
+        return pool_set(self.view, known, PLATFORMS in f".{self.module.name}.")
 
 
 Check = Callable[[Asked], Iterator[Finding]]

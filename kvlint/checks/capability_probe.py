@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from kvlint.checks.asked import Asked, finding
 from kvlint.checks.guarded_accessor import guards
 from kvlint.findings import Finding
-from kvlint.inference.pools import PoolSet, pool_set, short
+from kvlint.inference.pools import PoolSet, short
 from kvlint.inference.uses import Use
 
 
 def check(asked: Asked) -> Iterator[Finding]:
     for rule in asked.rules:
         for use in asked.uses:
-            pools = pool_set(asked.view, use.value) if use.kind == "hasattr" else None
+            pools = asked.pools(use.value) if use.kind == "hasattr" else None
             if pools is None:
                 continue
             guarding = _guarding(asked, use, pools)

@@ -10,7 +10,7 @@ from kvlint.catalogue.resolve import ResolvedAccessor
 from kvlint.checks.asked import Asked, finding, in_family
 from kvlint.findings import Finding, Fix, Suggestion
 from kvlint.inference.handlers import catches
-from kvlint.inference.pools import PoolSet, certainty, names, pool_set, short
+from kvlint.inference.pools import PoolSet, certainty, names, short
 from kvlint.inference.uses import Use
 from kvlint.rules import Rule
 
@@ -28,7 +28,7 @@ def check(asked: Asked) -> Iterator[Finding]:
 
 
 def _called(asked: Asked, use: Use) -> Iterator[Finding]:
-    pools = pool_set(asked.view, use.value)
+    pools = asked.pools(use.value)
     if pools is None:
         return
     sure = certainty(pools, lambda cls: guards(asked, cls, use.name))

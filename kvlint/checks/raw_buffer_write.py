@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from kvlint.catalogue.families import family_of
 from kvlint.checks.asked import Asked, finding, in_family
 from kvlint.findings import Finding
-from kvlint.inference.pools import PoolSet, names, pool_set
+from kvlint.inference.pools import PoolSet, names
 from kvlint.inference.uses import Use
 from kvlint.inference.values import Buffer, join
 
@@ -19,7 +19,7 @@ def check(asked: Asked) -> Iterator[Finding]:
             if use.kind != "store-buffer":
                 continue
             buffers = [atom for atom in use.value.atoms or () if isinstance(atom, Buffer)]
-            pools = pool_set(asked.view, join(buffer.pool for buffer in buffers))
+            pools = asked.pools(join(buffer.pool for buffer in buffers))
             if pools is None or _at_home(asked, use, pools):
                 continue
             if all(buffer.raw for buffer in buffers):

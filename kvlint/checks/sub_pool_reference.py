@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from kvlint.checks.asked import Asked, finding
 from kvlint.findings import Finding
 from kvlint.inference.classes import is_pool_class
-from kvlint.inference.pools import pool_set, short
+from kvlint.inference.pools import short
 
 
 def check(asked: Asked) -> Iterator[Finding]:
@@ -16,7 +16,7 @@ def check(asked: Asked) -> Iterator[Finding]:
         for use in asked.uses:
             if use.kind != "store-sub-pool":
                 continue
-            pools = pool_set(asked.view, use.value)
+            pools = asked.pools(use.value)
             if pools is None or not pools.owners:
                 continue
             if use.cls is not None and is_pool_class(asked.ctx, use.cls):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from kvlint.checks.asked import Asked, finding, in_family
 from kvlint.checks.guarded_accessor import guards
 from kvlint.findings import Finding, Fix
-from kvlint.inference.pools import PoolSet, pool_set, short
+from kvlint.inference.pools import PoolSet, short
 from kvlint.inference.uses import Use
 
 WRITERS = ("set_", "store_", "write_", "load_cpu_copy", "move_kv_cache")
@@ -19,7 +19,7 @@ def check(asked: Asked) -> Iterator[Finding]:
         for use in asked.uses:
             if use.kind != "access" or use.call is None or not use.name.startswith(WRITERS):
                 continue
-            pools = pool_set(asked.view, use.value)
+            pools = asked.pools(use.value)
             if pools is None or not pools.owners or not _is_accessor(asked, use, pools):
                 continue
             if in_family(asked, use.cls, [owner for owner, _ in pools.owners]):

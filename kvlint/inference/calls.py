@@ -50,6 +50,8 @@ WRITES = frozenset(
 def call(frame: Frame, env: Env, node: ast.Call) -> Value:
     """Evaluate a call: the function, then its arguments."""
     base, called = _function(frame, env, node)
+    if frame.recorder is None and not _needs_arguments(base, called):
+        return _with_constructor(frame, node, called, call_result(frame.ctx, called))
     arguments = [evaluate(frame, env, argument) for argument in node.args]
     keywords = {k.arg: evaluate(frame, env, k.value) for k in node.keywords}
     if isinstance(node.func, ast.Subscript):
@@ -64,6 +66,21 @@ def call(frame: Frame, env: Env, node: ast.Call) -> Value:
         return _external(frame, env, node, atom.name, arguments, keywords)
     found = call_result(frame.ctx, called)
     return _with_constructor(frame, node, called, found)
+
+
+def _needs_arguments(base: Value | None, called: Value) -> bool:
+    """Whether the result depends on the arguments; where nobody records, only then they count."""
+    if (
+        base is not None
+        and base.atoms
+        and isinstance(only(base), (Buffer, Mapping, Elements, Items))
+    ):
+        return True
+    atom = only(called)
+    if not isinstance(atom, External):
+        return False
+    short = atom.name.rpartition(".")[2]
+    return atom.name.startswith("builtins.") or short in EXTERNALS or short == "cast"
 
 
 def _function(frame: Frame, env: Env, node: ast.Call) -> tuple[Value | None, Value]:

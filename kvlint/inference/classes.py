@@ -54,14 +54,13 @@ def class_info(frame: Frame, env: Env, node: ast.ClassDef) -> ClassInfo:
     if known is not None:
         return known
     if node in ctx.active:
-        ctx.cuts += 1
         return ClassInfo("?", frame.module, node, (), False)
-    ctx.active.add(node)
+    ctx.active[node] = len(ctx.active)
     try:
         quiet = Frame(ctx, frame.module, frame.cls, None, frame.qualname, frame.outer)
         bases = tuple(_base_name(evaluate(quiet, env, base)) for base in _base_nodes(node))
     finally:
-        ctx.active.discard(node)
+        del ctx.active[node]
     scope = (
         f"{frame.qualname}.<locals>."
         if frame.function is not None
@@ -199,21 +198,8 @@ def class_frame(ctx: Context, info: ClassInfo) -> Frame:
 def instance_attribute(ctx: Context, cls: str, name: str) -> Value | None:
     """What `name` of an instance of a project class holds; None where no project class of its MRO
     says anything of it."""
-    key = (cls, name)
-    if key in ctx.attributes:
-        return ctx.attributes[key]
-    if key in ctx.active:
-        ctx.cuts += 1
-        return UNKNOWN
-    ctx.active.add(key)
-    cuts = ctx.cuts
-    try:
-        found = _instance_attribute(ctx, cls, name)
-    finally:
-        ctx.active.discard(key)
-    if found is not None and ctx.cuts == cuts:
-        ctx.attributes[key] = found
-    return found
+    key = ("attribute", cls, name)
+    return ctx.ask(key, ctx.attributes, lambda: _instance_attribute(ctx, cls, name), UNKNOWN)
 
 
 def _instance_attribute(ctx: Context, cls: str, name: str) -> Value | None:
@@ -281,7 +267,7 @@ def _assigned(ctx: Context, info: ClassInfo, name: str) -> Iterator[Value]:
         elif isinstance(member, ast.AnnAssign):
             yield UNKNOWN
     for method in info.stores.get(name, []):
-        yield from stores_of(ctx, info, method).get(name, [UNKNOWN])
+        yield from stores_of(ctx, info, method, name) or [UNKNOWN]
 
 
 def is_property(function: FunctionNode) -> bool:

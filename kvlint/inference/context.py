@@ -4,9 +4,10 @@ already. No global state: everything hangs on the `Context` that a run makes."""
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from kvlint.catalogue.model import Holder
 from kvlint.catalogue.resolve import View
@@ -16,12 +17,17 @@ from kvlint.source.index import Module, Project
 
 if TYPE_CHECKING:
     from kvlint.inference.classes import ClassInfo
+    from kvlint.inference.slicing import Bindings, Slice
     from kvlint.inference.uses import Recorder
 
 Env = dict[str, Value]
 """Values by access path: `pool`, `self.kv`, `batch.token_to_kv_pool`."""
 
-MAX_CALL_DEPTH = 12
+NO_CUT = 1 << 30
+MAX_RETRIES = 12
+MAX_QUESTIONS = 60
+K = TypeVar("K")
+T = TypeVar("T")
 
 
 @dataclass(eq=False)
@@ -33,16 +39,43 @@ class Context:
     classes: dict[str, ClassInfo] = field(default_factory=dict)
     class_of_node: dict[ast.ClassDef, ClassInfo] = field(default_factory=dict)
     globals: dict[tuple[str, str], Value] = field(default_factory=dict)
-    attributes: dict[tuple[str, str], Value] = field(default_factory=dict)
+    attributes: dict[tuple[str, str, str], Value | None] = field(default_factory=dict)
     returns: dict[tuple[ast.AST, str | None], Value] = field(default_factory=dict)
-    stores: dict[ast.AST, dict[str, list[Value]]] = field(default_factory=dict)
+    stores: dict[tuple[ast.AST, str], list[Value]] = field(default_factory=dict)
+    bindings: dict[ast.AST, Bindings] = field(default_factory=dict)
     module_envs: dict[str, Env] = field(default_factory=dict)
-    active: set[object] = field(default_factory=set)
-    """What is being worked out right now: asking again gives unknown instead of recursion."""
-    cuts: int = 0
-    """How often `active` cut a question short: a result found meanwhile may be incomplete and is
-    not kept, so that results do not depend on the order of questions."""
+    active: dict[object, int] = field(default_factory=dict)
+    """Questions being worked out right now, with their depth."""
+    lowest: int = NO_CUT
+    """The outermost question that was asked again while it was being worked out: what was found
+    below it may be incomplete."""
+    retries: dict[object, int] = field(default_factory=dict)
     depth: int = 0
+
+    def ask(self, key: object, memo: dict[K, T], work: Callable[[], T], unknown: T) -> T:
+        """Answer a question once. Asked again on the way, it is `unknown`; an answer found below
+        such a cut is not kept, so that answers do not depend on the order of questions."""
+        typed: K = key  # type: ignore[assignment]
+        if typed in memo:
+            return memo[typed]
+        if key in self.active:
+            self.lowest = min(self.lowest, self.active[key])
+            return unknown
+        if self.retries.get(key, 0) >= MAX_RETRIES or len(self.active) >= MAX_QUESTIONS:
+            return unknown
+        level = self.active[key] = len(self.active)
+        outer, self.lowest = self.lowest, NO_CUT
+        try:
+            found = work()
+        finally:
+            del self.active[key]
+        if self.lowest >= level:
+            memo[typed] = found
+            self.lowest = outer
+        else:
+            self.retries[key] = self.retries.get(key, 0) + 1
+            self.lowest = min(outer, self.lowest)
+        return found
 
 
 @dataclass(eq=False)
@@ -57,6 +90,8 @@ class Frame:
     outer: tuple[Env, ...] = ()
     """Environments of the enclosing functions, innermost first."""
     recorder: Recorder | None = None
+    slice: Slice | None = None
+    """Which statements matter; None for all."""
     statement: ast.stmt | None = None
     caught: tuple[frozenset[str], ...] = ()
     """Names of the exceptions that a handler around the statement deals with."""

@@ -13,6 +13,7 @@ from kvlint.inference.expressions import assign, evaluate, forget, path_of
 from kvlint.inference.functions import entry_env, run_function, self_value_of
 from kvlint.inference.handlers import caught_by_try, caught_by_with
 from kvlint.inference.narrowing import branches, narrow_case
+from kvlint.inference.slicing import Slice, names_in
 from kvlint.inference.values import (
     UNKNOWN,
     Elements,
@@ -66,12 +67,55 @@ def execute(frame: Frame, env: Env | None, body: Sequence[ast.stmt]) -> Env | No
         if env is None:
             return None
         frame.statement = statement
+        if frame.slice is not None and not _matters(frame, statement):
+            continue
         handler = HANDLERS.get(type(statement))
         if handler is not None:
             env = handler(frame, env, statement)
         else:
             _bind_others(frame, env, statement)
     return env
+
+
+def _matters(frame: Frame, statement: ast.stmt) -> bool:
+    """Whether a statement can change what the slice asks for. Compound statements always may."""
+    part = frame.slice
+    if part is None or not isinstance(statement, SIMPLE):
+        return True
+    if isinstance(statement, ast.Return):
+        return True
+    if isinstance(statement, ast.Expr):
+        call = statement.value
+        if not isinstance(call, (ast.Call, ast.Yield, ast.YieldFrom, ast.Await)):
+            return False
+        if isinstance(call, ast.Call):
+            return _never_returns(call) or _root(call.func) in part.names
+        return part.returns
+    if isinstance(statement, ast.Assert):
+        return not part.names.isdisjoint(names_in(statement.test))
+    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+    return any(_is_wanted(part, target) for target in targets) or _has_walrus(statement)
+
+
+def _is_wanted(part: Slice, target: ast.expr) -> bool:
+    if isinstance(target, (ast.Tuple, ast.List)):
+        return any(_is_wanted(part, element) for element in target.elts)
+    if isinstance(target, ast.Attribute) and target.attr == part.attribute:
+        return True
+    return _root(target) in part.names
+
+
+def _root(node: ast.AST) -> str | None:
+    while isinstance(node, (ast.Attribute, ast.Subscript, ast.Starred, ast.Call)):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node.id if isinstance(node, ast.Name) else None
+
+
+def _has_walrus(statement: ast.stmt) -> bool:
+    value = getattr(statement, "value", None)
+    return isinstance(value, (ast.BoolOp, ast.IfExp, ast.NamedExpr)) and any(
+        isinstance(node, ast.NamedExpr) for node in ast.walk(value)
+    )
 
 
 def _bind_others(frame: Frame, env: Env, statement: ast.stmt) -> None:
@@ -130,18 +174,31 @@ def _augmented(frame: Frame, env: Env, node: ast.AugAssign) -> Env:
 
 
 def _return(frame: Frame, env: Env, node: ast.Return) -> None:
+    if frame.slice is not None and not frame.slice.returns:
+        return
     frame.returned.append(evaluate(frame, env, node.value) if node.value else value())
 
 
 def _raise(frame: Frame, env: Env, node: ast.Raise) -> None:
+    if frame.slice is not None:
+        return
     for part in (node.exc, node.cause):
         if part is not None:
             evaluate(frame, env, part)
 
 
 def _if(frame: Frame, env: Env, node: ast.If) -> Env | None:
-    true, false = branches(frame, env, node.test)
+    true, false = _branches(frame, env, node.test)
     return join_envs([execute(frame, true, node.body), execute(frame, false, node.orelse)])
+
+
+def _branches(frame: Frame, env: Env, test: ast.expr) -> tuple[Env | None, Env | None]:
+    part = frame.slice
+    if part is not None and part.names.isdisjoint(names_in(test)):
+        if isinstance(test, ast.Constant):
+            return branches(frame, env, test)
+        return dict(env), dict(env)
+    return branches(frame, env, test)
 
 
 def _assert(frame: Frame, env: Env, node: ast.Assert) -> Env | None:
@@ -176,7 +233,8 @@ def _loop(
 
 
 def _for(frame: Frame, env: Env, node: ast.For | ast.AsyncFor) -> Env | None:
-    items = evaluate(frame, env, node.iter)
+    wanted = frame.slice is None or _is_wanted(frame.slice, node.target)
+    items = evaluate(frame, env, node.iter) if wanted else UNKNOWN
 
     def enter(head: Env) -> tuple[Env, Env]:
         leave = dict(head)
@@ -189,7 +247,7 @@ def _for(frame: Frame, env: Env, node: ast.For | ast.AsyncFor) -> Env | None:
 def _while(frame: Frame, env: Env, node: ast.While) -> Env | None:
     def enter(head: Env) -> tuple[Env | None, Env | None]:
         frame.statement = node
-        return branches(frame, head, node.test)
+        return _branches(frame, head, node.test)
 
     return _loop(frame, env, enter, node.body, node.orelse)
 
@@ -208,7 +266,12 @@ def _with(frame: Frame, env: Env, node: ast.With | ast.AsyncWith) -> Env | None:
     swallows = False
     outer = frame.caught
     for item in node.items:
-        entered = evaluate(frame, env, item.context_expr)
+        entered = (
+            evaluate(frame, env, item.context_expr)
+            if frame.slice is None
+            or (item.optional_vars is not None and _is_wanted(frame.slice, item.optional_vars))
+            else UNKNOWN
+        )
         caught = caught_by_with(frame, env, item.context_expr)
         if caught:
             frame.caught = (*frame.caught, caught)
@@ -291,9 +354,10 @@ def _match(frame: Frame, env: Env, node: ast.Match) -> Env | None:
 
 
 def _function(frame: Frame, env: Env, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Env:
-    for expression in [*node.decorator_list, *node.args.defaults, *node.args.kw_defaults]:
-        if expression is not None:
-            evaluate(frame, env, expression)
+    if frame.recorder is not None:
+        for expression in [*node.decorator_list, *node.args.defaults, *node.args.kw_defaults]:
+            if expression is not None:
+                evaluate(frame, env, expression)
     forget(env, node.name)
     env[node.name] = value(Function(frame.module, node, None, None))
     frame.nested.append((node, dict(env)))
@@ -346,6 +410,7 @@ def _ignore(frame: Frame, env: Env, node: ast.stmt) -> Env:
     return env
 
 
+SIMPLE = (ast.Expr, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Assert, ast.Return)
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 HANDLERS: dict[type[ast.stmt], Callable[[Frame, Env, Any], Env | None]] = {
     ast.Expr: _expression,

@@ -6,7 +6,8 @@ import ast
 
 from kvlint.inference.annotations import annotation_value
 from kvlint.inference.classes import ClassInfo, FunctionNode, class_frame
-from kvlint.inference.context import MAX_CALL_DEPTH, Context, Env, Frame
+from kvlint.inference.context import Context, Env, Frame
+from kvlint.inference.slicing import Bindings, Slice, bindings_in, closure
 from kvlint.inference.uses import Recorder
 from kvlint.inference.values import (
     NEVER,
@@ -96,12 +97,13 @@ def run_function(
     self_value: Value | None,
     outer: tuple[Env, ...],
     recorder: Recorder | None,
+    part: Slice | None = None,
 ) -> Frame:
     """Walk a function's body; the frame that comes back holds what was returned and stored."""
     from kvlint.inference.flow import execute, run_nested
 
     qualname = f"{parent.qualname}.{function.name}" if parent.qualname else function.name
-    frame = Frame(parent.ctx, parent.module, cls, function, qualname, outer, recorder)
+    frame = Frame(parent.ctx, parent.module, cls, function, qualname, outer, recorder, part)
     positional = [*function.args.posonlyargs, *function.args.args]
     if self_value is not None and positional:
         frame.self_name = positional[0].arg
@@ -122,24 +124,16 @@ def return_value(ctx: Context, called: Function) -> Value:
     frame = class_frame(ctx, info) if info is not None else Frame(ctx, called.module)
     if function.returns is not None:
         return _declared_result(frame, function, called)
-    self_cls = _self_class(called)
-    key = (function, self_cls)
-    if key in ctx.returns:
-        return ctx.returns[key]
-    if key in ctx.active or ctx.depth >= MAX_CALL_DEPTH:
-        ctx.cuts += 1
+    if bindings_of_function(ctx, function).plain_returns:
         return UNKNOWN
-    ctx.active.add(key)
-    ctx.depth += 1
-    cuts = ctx.cuts
-    try:
-        found = _inferred_result(frame, called)
-    finally:
-        ctx.depth -= 1
-        ctx.active.discard(key)
-    if ctx.cuts == cuts:
-        ctx.returns[key] = found
-    return found
+    key = (function, _self_class(called))
+    return ctx.ask(key, ctx.returns, lambda: _inferred_result(frame, called), UNKNOWN)
+
+
+def bindings_of_function(ctx: Context, function: FunctionNode) -> Bindings:
+    if function not in ctx.bindings:
+        ctx.bindings[function] = bindings_in(function)
+    return ctx.bindings[function]
 
 
 def _self_class(called: Function) -> str | None:
@@ -173,8 +167,9 @@ def _is_self_type(node: ast.expr) -> bool:
 def _inferred_result(frame: Frame, called: Function) -> Value:
     function, info = called.node, called.cls
     self_value = called.self_value or self_value_of(info, function)
-    outer = frame.outer
-    done = run_function(frame, function, info, self_value, outer, None)
+    bindings = bindings_of_function(frame.ctx, function)
+    part = Slice(closure(bindings, bindings.returned), returns=True)
+    done = run_function(frame, function, info, self_value, frame.outer, None, part)
     if done.yielded:
         return value(Elements(join(done.yielded)))
     found = join(done.returned) if done.returned else NEVER
@@ -192,23 +187,18 @@ def property_value(ctx: Context, info: ClassInfo, function: FunctionNode) -> Val
     return Value(without_none(found).atoms, found.evidence) if found.known else UNKNOWN
 
 
-def stores_of(ctx: Context, info: ClassInfo, method: FunctionNode) -> dict[str, list[Value]]:
-    """What a method assigns to attributes of self."""
-    cache: dict[ast.AST, dict[str, list[Value]]] = ctx.stores
-    if method in cache:
-        return cache[method]
-    key = ("stores", method)
-    if key in ctx.active:
-        ctx.cuts += 1
-        return {}
-    ctx.active.add(key)
-    cuts = ctx.cuts
-    try:
+def stores_of(ctx: Context, info: ClassInfo, method: FunctionNode, name: str) -> list[Value]:
+    """What a method assigns to one attribute of self."""
+    bindings = bindings_of_function(ctx, method)
+    if name in bindings.plain_stores:
+        return [UNKNOWN]
+
+    def work() -> list[Value]:
         frame = class_frame(ctx, info)
+        wanted = closure(bindings, bindings.stores.get(name, ()))
+        part = Slice(wanted, attribute=name)
         self_value = self_value_of(info, method)
-        done = run_function(frame, method, info, self_value, frame.outer, None)
-    finally:
-        ctx.active.discard(key)
-    if ctx.cuts == cuts:
-        cache[method] = done.self_stores
-    return done.self_stores
+        done = run_function(frame, method, info, self_value, frame.outer, None, part)
+        return done.self_stores.get(name, [])
+
+    return ctx.ask((method, name), ctx.stores, work, [UNKNOWN])

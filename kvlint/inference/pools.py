@@ -43,8 +43,16 @@ class PoolSet:
         return () if None in owners else tuple(sorted(o for o in owners if o is not None))
 
 
-def pool_set(view: View, known: Value) -> PoolSet | None:
-    """The pool classes of a value; None where it is unknown, or may be no pool."""
+PLATFORMS = ".hardware_backend."
+
+
+def pool_set(view: View, known: Value, on_platform: bool = False) -> PoolSet | None:
+    """The pool classes of a value; None where it is unknown, or may be no pool.
+
+    SGLang's subclasses for other hardware (NPU, MLX: sglang/srt/hardware_backend/) take the place
+    of a class as a whole, by the platform it runs on: they count where they are named, and in code
+    `on_platform`, and make nothing uncertain that fails on every GPU.
+    """
     atoms = without_none(known).atoms
     if not atoms:
         return None
@@ -55,19 +63,21 @@ def pool_set(view: View, known: Value) -> PoolSet | None:
         own = view.catalogue.classes.get(atom.cls)
         if own is None or not own.is_pool:
             return None
-        parts.append(_part(view, atom))
+        parts.append(_part(view, atom, on_platform))
     if any(not part.classes for part in parts):
         return None
     return PoolSet(tuple(sorted(parts, key=lambda part: (part.declared, str(part.owner)))))
 
 
-def _part(view: View, atom: Instance) -> Part:
+def _part(view: View, atom: Instance, on_platform: bool) -> Part:
     if atom.exact:
         return Part(atom.cls, frozenset([atom.cls]), False, atom.owner)
     broad = not view.concrete(atom.cls)
     classes = view.concrete_subclasses(atom.cls)
     for cls in atom.minus:
         classes -= view.subclasses(cls)
+    if not on_platform and PLATFORMS not in atom.cls:
+        classes = frozenset(cls for cls in classes if PLATFORMS not in cls) or classes
     if not classes and broad and not atom.minus:
         classes = frozenset([atom.cls])
     return Part(atom.cls, frozenset(classes), broad, atom.owner)

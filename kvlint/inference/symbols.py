@@ -42,20 +42,7 @@ def name_value(frame: Frame, env: Env, name: str) -> Value:
 def global_value(ctx: Context, module: Module, name: str) -> Value:
     """The value of a module's global after the module has run."""
     key = (module.name, name)
-    if key in ctx.globals:
-        return ctx.globals[key]
-    if key in ctx.active:
-        ctx.cuts += 1
-        return UNKNOWN
-    ctx.active.add(key)
-    cuts = ctx.cuts
-    try:
-        found = _global_value(ctx, module, name)
-    finally:
-        ctx.active.discard(key)
-    if ctx.cuts == cuts:
-        ctx.globals[key] = found
-    return found
+    return ctx.ask(key, ctx.globals, lambda: _global_value(ctx, module, name), UNKNOWN)
 
 
 def _global_value(ctx: Context, module: Module, name: str) -> Value:
