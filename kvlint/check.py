@@ -18,7 +18,7 @@ from kvlint.plan import Group, groups, ignored_in
 from kvlint.report import Release, Report
 from kvlint.rules import Rule
 from kvlint.run import SYNTAX_ERROR, Input, Judged, Run
-from kvlint.settings import SettingsFinder
+from kvlint.settings import SETTINGS_FILE, SettingsFinder
 from kvlint.source.files import Selection, absolute, collect, is_excluded
 from kvlint.source.text import SourceFile
 from kvlint.suppressions import Policy, suppress
@@ -46,9 +46,13 @@ def run(inputs: Input, progress: runner.Progress) -> Run:
 
 def _select(inputs: Input, named: Sequence[Path], finder: SettingsFinder) -> Selection:
     if inputs.text is None:
-        return collect(named, finder, is_launch_file)
+        return collect(named, finder, _is_launch_file)
     excluded = is_excluded(named[0], finder)
     return Selection(files=() if excluded else (named[0],), skipped=int(excluded))
+
+
+def _is_launch_file(path: Path) -> bool:
+    return is_launch_file(path) and path.name != SETTINGS_FILE
 
 
 def _check_group(group: Group, inputs: Input, progress: runner.Progress) -> list[Judged]:

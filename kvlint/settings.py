@@ -19,6 +19,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+SETTINGS_FILE = "kvlint.toml"
 OutputFormat = Literal["text", "concise", "json", "sarif", "github", "gitlab", "junit"]
 OUTPUT_FORMATS: tuple[OutputFormat, ...] = (
     "text",
@@ -156,7 +157,7 @@ class SettingsFinder:
 
 def read_folder(folder: Path) -> Settings | None:
     """The settings that stand in this very folder, if any. Raises SettingsError."""
-    own = folder / "kvlint.toml"
+    own = folder / SETTINGS_FILE
     if own.is_file():
         text = _read(own)
         return parse(own, text, _load(own, text))

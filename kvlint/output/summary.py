@@ -55,7 +55,7 @@ def summary(report: Report, counts: Counts) -> str:
 
 def _found(report: Report) -> Iterator[str]:
     checked = _number(report.files, "file")
-    releases = "; ".join(f"SGLang {r.version}: {r.reason}" for r in report.releases)
+    releases = "; ".join(release.reason for release in report.releases)
     where = f"{checked} checked{f' against {releases}' if releases else ''}"
     if not report.findings:
         yield f"No findings ({where})." if report.files else "Nothing to check."

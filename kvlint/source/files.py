@@ -55,7 +55,8 @@ class _Walk:
 
     def chosen(self) -> tuple[Path, ...]:
         """The files, less links to a file that is among them itself."""
-        links = {path for path in self.links if os.path.realpath(path) not in self.files}
+        real = {os.path.realpath(path) for path in self.files} if self.links else set()
+        links = {path for path in self.links if os.path.realpath(path) not in real}
         return tuple(map(Path, sorted(self.files | links)))
 
 

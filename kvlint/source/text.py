@@ -111,8 +111,7 @@ def decode_source(path: Path, data: bytes) -> SourceFile:
     has_bom = data.startswith(codecs.BOM_UTF8)
     body = data[len(codecs.BOM_UTF8) :] if has_bom else data
     try:
-        declared, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
-        encoding = "utf-8" if declared == "utf-8-sig" else codecs.lookup(declared).name
+        encoding = _encoding(data)
     except (SyntaxError, LookupError) as error:
         raise SourceError(FileError(path, f"its encoding is not understood: {error}", 1)) from error
     try:
@@ -122,3 +121,12 @@ def decode_source(path: Path, data: bytes) -> SourceFile:
         message = f"is not valid {encoding}: byte 0x{body[error.start]:02x}, {error.reason}"
         raise SourceError(FileError(path, message, line)) from error
     return SourceFile(path, data, text, encoding, has_bom)
+
+
+def _encoding(data: bytes) -> str:
+    """Raises SyntaxError or LookupError for a declaration that is not understood. Bytes that are
+    no UTF-8, where nothing is declared, are left to the decoding: it says where they are."""
+    if not any(b"coding" in line for line in data.split(b"\n", 2)[:2]):
+        return "utf-8"
+    declared, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+    return "utf-8" if declared == "utf-8-sig" else codecs.lookup(declared).name
