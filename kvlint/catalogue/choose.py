@@ -51,22 +51,23 @@ def choose(
     checked: Sequence[Path],
     project: Path | None,
     base: Path | None = None,
+    cache: Path | None = None,
 ) -> Choice:
     """Choose by the first that says something: `explicit` (--sglang VERSION|PATH), `configured`
     ([tool.kvlint] sglang; a relative path counts from `base`, the folder of the settings file),
     a checked path that contains SGLang, the installed distribution (of the project's `.venv`, then
     of this interpreter; looked up, not imported), the dependency that `project` declares, the
-    newest embedded release.
+    newest embedded release. `cache`: a folder for what is read of trees.
 
     Raises CatalogueError: no such path, no SGLang in it, or text that is no version.
     """
     if explicit is not None:
-        return _named(explicit, "given with --sglang", None)
+        return _named(explicit, "given with --sglang", None, cache)
     if configured is not None:
-        return _named(configured, "set in [tool.kvlint]", base or project)
+        return _named(configured, "set in [tool.kvlint]", base or project, cache)
     tree = _checked_tree(checked)
     if tree is not None:
-        catalogue = extract_tree(tree)
+        catalogue = extract_tree(tree, cache=cache)
         return Choice(catalogue, f"SGLang {catalogue.version}, the checked tree itself")
     wish = _installed(project) or _declared(project)
     if wish is not None:
@@ -76,7 +77,7 @@ def choose(
     return Choice(load_embedded(newest), reason)
 
 
-def _named(text: str, source: str, base: Path | None) -> Choice:
+def _named(text: str, source: str, base: Path | None, cache: Path | None) -> Choice:
     path = Path(text).expanduser()
     if base is not None and not path.is_absolute():
         path = base / path
@@ -84,7 +85,7 @@ def _named(text: str, source: str, base: Path | None) -> Choice:
         Version(text)
     except InvalidVersion:
         if path.exists() or "/" in text or "\\" in text:
-            catalogue = extract_tree(path)
+            catalogue = extract_tree(path, cache=cache)
             return Choice(catalogue, f"SGLang {catalogue.version} in {path}, {source}")
         raise CatalogueError(
             f"{text!r} ({source}) is neither a version such as {embedded_versions()[-1]} "

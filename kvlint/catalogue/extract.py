@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import ast
+import contextlib
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from kvlint.catalogue.embed import embedded_with, fingerprint
+from kvlint import __version__
+from kvlint.catalogue.bodies import raised, scan
+from kvlint.catalogue.embed import dump, embedded_with, fingerprint, parse
 from kvlint.catalogue.holders import find_holders
 from kvlint.catalogue.model import Catalogue
 from kvlint.catalogue.pool_classes import PoolClasses, find_pool_classes
-from kvlint.catalogue.program import Program, read_program
+from kvlint.catalogue.program import Module, Program, read_program
 from kvlint.catalogue.resolve import View
 from kvlint.catalogue.sub_pools import with_sub_pools
 from kvlint.catalogue.tree import (
@@ -41,19 +45,52 @@ def extract_tree(
     path: Path,
     version: str | None = None,
     sources: Mapping[Path, bytes] | None = None,
+    cache: Path | None = None,
 ) -> Catalogue:
     """The catalogue of the tree in `path`: the `sglang` package, the folder that holds it, or a
-    checkout. `sources`: contents that have been read already. Raises CatalogueError.
+    checkout. `sources`: contents that have been read already. `cache`: a folder that keeps what
+    was read of trees that are no embedded release. Raises CatalogueError.
 
     Classes in SGLang's tests are left out: they are no part of what a release offers.
     """
     package = package_folder(path)
     files = pool_files(package, sources)
-    program = read_program(files)
-    classes = _pool_classes(program, path)
-    known = embedded_with(fingerprint(files))
-    catalogue = _derived(program, classes, package) if known is None else _as_known(classes, known)
+    digest = fingerprint(files)
+    catalogue = embedded_with(digest)
+    if catalogue is not None:
+        catalogue = _with_messages(catalogue, files)
+    else:
+        catalogue = _cached(cache, digest) or _read_anew(path, package, files, cache, digest)
     return replace(catalogue, version=version or tree_version(package), source=str(path))
+
+
+def _read_anew(
+    path: Path, package: Path, files: dict[str, bytes], cache: Path | None, digest: str
+) -> Catalogue:
+    program = read_program(files)
+    catalogue = _derived(program, _pool_classes(program, path), package)
+    if cache is not None:
+        target = _cache_file(cache, digest)
+        scratch = target.with_suffix(f".{os.getpid()}")
+        # A cache that cannot be written costs time, nothing else.
+        with contextlib.suppress(OSError):
+            cache.mkdir(parents=True, exist_ok=True)
+            scratch.write_bytes(dump(catalogue, digest, texts=True))
+            scratch.replace(target)
+    return catalogue
+
+
+def _cache_file(cache: Path, digest: str) -> Path:
+    return cache / f"catalogue-{__version__}-{digest}.json"
+
+
+def _cached(cache: Path | None, digest: str) -> Catalogue | None:
+    if cache is None:
+        return None
+    try:
+        return parse(_cache_file(cache, digest).read_bytes())
+    except (OSError, ValueError, KeyError, CatalogueError):
+        return None  # missing or damaged: it is read anew
 
 
 def read_tree(path: Path) -> tuple[Catalogue, str]:
@@ -86,14 +123,24 @@ def _derived(program: Program, classes: PoolClasses, package: Path) -> Catalogue
     )
 
 
-def _as_known(classes: PoolClasses, known: Catalogue) -> Catalogue:
-    """The tree is an embedded release to the byte: only the guards' messages, which are not
-    embedded, have to be read from it."""
-    facts = {
-        name: replace(own, sub_pools=known.classes[name].sub_pools)
-        for name, own in classes.facts.items()
-    }
+def _with_messages(known: Catalogue, files: Mapping[str, bytes]) -> Catalogue:
+    """The tree is an embedded release to the byte: what is not embedded, the messages of its
+    guards, is read from just those methods."""
+    modules: dict[str, Module] = {}
+    facts = {}
+    for qualname, own in known.classes.items():
+        methods = dict(own.methods)
+        for name, method in own.methods.items():
+            if method.kind in ("guard", "abstract") and method.has_message and method.line:
+                module = modules.setdefault(own.path, Module(own.module, own.path, files[own.path]))
+                methods[name] = replace(method, message=_message_at(module, method.line))
+        facts[qualname] = replace(own, methods=methods)
     return replace(known, classes=facts)
+
+
+def _message_at(module: Module, line: int) -> str | None:
+    function = module.function_at(line - 1)
+    return raised(scan(function.node.body)).message if function else None
 
 
 def _exports(program: Program, classes: PoolClasses) -> dict[str, dict[str, str]]:

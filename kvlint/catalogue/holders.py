@@ -81,7 +81,7 @@ def _keep(found: dict[Key, Holder], holder: Holder) -> None:
 
 def _holders_of(program: Program, module: Module, names: Owners) -> Iterator[Holder]:
     """Holders whose annotation names one of the classes (`names`: short -> qualified)."""
-    words = [name for name in names if name.encode() in module.data]
+    words = [name for name in names if name.lstrip("_") in module.capitalised]
     numbers = sorted({number for word in words for number in module.lines_with(word)})
     numbers = [number for number in numbers if ":" in module.lines[number]]
     if not numbers:

@@ -10,11 +10,14 @@ import ast
 import re
 import textwrap
 from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import accumulate
 from typing import TypeGuard
 
 _CLASS_HEADER = re.compile(rb"\bclass (\w+)\(([^)]*)\)")
+_CAPITALISED = re.compile(rb"[A-Z]\w+")
 _NAME = re.compile(rb"\w+")
 _IMPORT = re.compile(
     r"^[ \t]*(?:from[ \t]+[.\w]+[ \t]+import[ \t]*(?:\([^)]*\)|[^\n]*)|import[ \t]+[^\n]*)", re.M
@@ -150,7 +153,24 @@ class Module:
 
     @cached_property
     def _line_starts(self) -> list[int]:
-        return [0, *(match.end() for match in re.finditer("\n", self.text))]
+        return [0, *accumulate(len(line) + 1 for line in self.lines)][:-1]
+
+    @cached_property
+    def _definitions(self) -> list[tuple[int, int, str, str]]:
+        """(line, indentation, "class" or "def", name) of every class and def statement."""
+        found = []
+        for number, line in enumerate(self.lines):
+            if "def " in line or "class " in line:
+                match = _DEFINITION.match(line)
+                if match:
+                    kind = "class" if match[2] == "class" else "def"
+                    found.append((number, len(match[1]), kind, match[3]))
+        return found
+
+    def _definitions_before(self, number: int) -> Iterator[tuple[int, int, str, str]]:
+        """Those at or above a line, nearest first."""
+        index = bisect_right(self._definitions, number, key=lambda one: one[0])
+        return reversed(self._definitions[:index])
 
     def line_at(self, offset: int) -> int:
         """Number, from 0, of the line that holds a character of the text."""
@@ -189,19 +209,27 @@ class Module:
             return ast.Module(body=[], type_ignores=[])
 
     @cached_property
+    def capitalised(self) -> frozenset[str]:
+        """The words of the file that can name classes, leading underscores left out."""
+        return frozenset(word.decode() for word in _CAPITALISED.findall(self.data))
+
+    @cached_property
+    def _import_statements(self) -> list[str]:
+        return [match[0] for match in _IMPORT.finditer(self.text)]
+
+    @cached_property
     def imports(self) -> dict[str, str]:
         """Name -> qualified name, of imports anywhere in the file."""
         found: dict[str, str] = {}
-        for match in _IMPORT.finditer(self.text):
-            found.update(self._imported(match[0].strip()))
+        for statement in self._import_statements:
+            found.update(self._imported(statement.strip()))
         return found
 
     def exports(self, words: tuple[str, ...]) -> dict[str, str]:
         """The same of the imports at the left margin that hold one of the words: names that
         others can import from here."""
         found: dict[str, str] = {}
-        for match in _IMPORT.finditer(self.text):
-            statement = match[0]
+        for statement in self._import_statements:
             if not statement[0].isspace() and any(word in statement for word in words):
                 found.update(self._imported(statement))
         return found
@@ -245,7 +273,7 @@ class Module:
         for number in self.lines_with(word):
             start = self.definition_before(number) if wanted.search(self.lines[number]) else None
             if start is not None and start not in found:
-                function = self._function_at(start)
+                function = self.function_at(start)
                 if function is not None:
                     found[start] = function
         return list(found.values())
@@ -259,21 +287,18 @@ class Module:
             indent = _indent(self.lines[start])
             body = self.lines[start : self._end_of(start, indent)]
             if self.class_around(start, indent) == owner and any("ool" in line for line in body):
-                return self._function_at(start)
+                return self.function_at(start)
         return None
 
     def definition_before(self, number: int) -> int | None:
         """Line of the `def` at or above a line whose body or header holds the line."""
         indent = _indent(self.lines[number])
-        for index in range(number, -1, -1):
-            match = _DEFINITION.match(self.lines[index])
-            if match and match[2] != "class" and (len(match[1]) < indent or index == number):
-                return index
-            if match and match[2] == "class" and len(match[1]) < indent:
-                return None
+        for start, column, kind, _ in self._definitions_before(number):
+            if column < indent or (start == number and kind == "def"):
+                return start if kind == "def" else None
         return None
 
-    def _function_at(self, start: int) -> Function | None:
+    def function_at(self, start: int) -> Function | None:
         indent = _indent(self.lines[start])
         first = start
         while (
@@ -310,13 +335,10 @@ class Module:
 
     def class_around(self, number: int, indent: int) -> str | None:
         """Qualified name of the class whose body holds a line of that indentation."""
-        for index in range(number, -1, -1):
-            match = _DEFINITION.match(self.lines[index])
-            if match and len(match[1]) < indent:
-                if match[2] != "class":
-                    return None
-                outer = self.class_around(index, len(match[1])) if match[1] else None
-                return f"{outer or self.name}.{match[3]}"
+        for start, column, kind, name in self._definitions_before(number):
+            if column < indent:
+                outer = self.class_around(start, column) if column else None
+                return f"{outer or self.name}.{name}" if kind == "class" else None
         return None
 
 

@@ -271,3 +271,24 @@ def test_attributes_assigned_from_outside(tmp_path: Path) -> None:
 
     assert (catalogue.outside_attributes, catalogue.outside_calls) == (("extra",), ("_prepare",))
     assert View(catalogue).has_attribute(f"{M}.memory_pool.PairPool", "extra") is None
+
+
+def test_cache_gives_the_same_and_is_missed_after_a_change(tmp_path: Path) -> None:
+    root, cache = tree(tmp_path / "tree", {}), tmp_path / "cache"
+
+    first = extract_tree(root, cache=cache)
+    assert extract_tree(root, cache=cache) == first
+
+    tree(root, {"srt/mem_cache/more_pool.py": "from .memory_pool import PairPool\n"})
+    assert len(list(cache.iterdir())) == 1
+    assert extract_tree(root, cache=cache).exports != first.exports
+    assert len(list(cache.iterdir())) == 2
+
+
+def test_damaged_cache_is_read_anew(tmp_path: Path) -> None:
+    root, cache = tree(tmp_path / "tree", {}), tmp_path / "cache"
+    first = extract_tree(root, cache=cache)
+    for path in cache.iterdir():
+        path.write_text("{")
+
+    assert extract_tree(root, cache=cache) == first
