@@ -23,7 +23,7 @@ from kvlint.findings import FileError, Finding
 from kvlint.inference.context import Context
 from kvlint.inference.uses import Use
 from kvlint.rules import Rule, builtin_rules
-from kvlint.source.index import Module, ParseError, Project, digest, import_root
+from kvlint.source.index import Module, ParseError, Project, import_root
 from kvlint.source.text import SourceError, SourceFile, decode_source, read_source
 
 CHECKS: dict[str, Check] = {
@@ -69,8 +69,8 @@ class Request:
 
 @dataclass(frozen=True)
 class RawResult:
-    """What checking one file gave, before suppression. `depends_on`: other files of the project
-    that were consulted, with the sha256 of their content."""
+    """What checking one file gave, before suppression. `depends_on`: what else it may rest on, for
+    all files of a request alike, since they share what was inferred: `Project.rests_on`."""
 
     path: Path
     source: SourceFile | None
@@ -116,7 +116,9 @@ def pool_files(files: Sequence[Path], catalogue: Catalogue) -> tuple[Path, ...]:
 def check_files(request: Request) -> list[RawResult]:
     """Check the files of a request, in this process, in order."""
     context = make_context(request)
-    return [_check_file(request, context, path) for path in request.files]
+    results = [_check_file(request, context, path) for path in request.files]
+    rests_on = context.project.rests_on()
+    return [replace(result, depends_on=rests_on) for result in results]
 
 
 def make_context(request: Request) -> Context:
@@ -161,7 +163,6 @@ def _check_file(request: Request, context: Context, path: Path) -> RawResult:
             return RawResult(path, source, _shown(request, found))
         if path not in request.named and not relevant(path, source.data):
             return RawResult(path, source)
-        context.project.consulted = set()
         module = context.project.module_at(path)
         found = check_module(request, context, module)
     except SourceError as error:
@@ -171,14 +172,7 @@ def _check_file(request: Request, context: Context, path: Path) -> RawResult:
     except RecursionError:
         message = "is nested too deeply to be checked"
         return RawResult(path, source, error=FileError(path, message))
-    return RawResult(path, source, _shown(request, found), depends_on=_consulted(context, path))
-
-
-def _consulted(context: Context, path: Path) -> tuple[tuple[Path, str], ...]:
-    modules = context.project.consulted - {path}
-    return tuple(
-        (other, digest(context.project.module_at(other).source.data)) for other in sorted(modules)
-    )
+    return RawResult(path, source, _shown(request, found))
 
 
 def _shown(request: Request, findings: Sequence[Finding]) -> tuple[Finding, ...]:

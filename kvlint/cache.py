@@ -27,13 +27,17 @@ ABSENT = ""
 """What stands for the content of a consulted file that does not exist."""
 
 
+Rests = tuple[tuple[Path, str], ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What is kept of one file's result."""
+    """What is kept of one file's result. `depends_on`: other files with the digest of their
+    content, and places where there was none (ABSENT)."""
 
     findings: tuple[Finding, ...]
     error: FileError | None
-    depends_on: tuple[tuple[Path, str], ...]
+    depends_on: Rests
 
 
 @dataclass
@@ -42,32 +46,43 @@ class Cache:
 
     folder: Path
     key: str
-    _digests: dict[Path, str] = field(default_factory=dict)
+    _holding: dict[str, bool] = field(default_factory=dict)
+    _kept: dict[int, str] = field(default_factory=dict)
 
     def get(self, path: Path, content: str) -> Entry | None:
         """The entry of a file with that digest of its content, if it still holds."""
-        try:
-            head, _, body = self._place(path).read_bytes().partition(b"\n")
-        except OSError:
+        data = _read(self._place(path))
+        if data is None or data["for"] != self._mark(path, content):
             return None
-        if head.decode("ascii", "replace") != _checksum(body):
-            return None
-        data = json.loads(body)
-        if data["for"] != self._mark(path, content):
-            return None
-        if any(self._digest(Path(other)) != known for other, known in data["depends_on"]):
-            return None
-        return _entry_from(data)
+        return _entry_from(data) if self._holds(data["rests_on"]) else None
 
     def put(self, path: Path, content: str, entry: Entry) -> None:
         """Keep an entry. A cache that cannot be written is no cache: that is no error."""
-        data = {"for": self._mark(path, content), **_entry_data(entry)}
-        body = json.dumps(data, separators=(",", ":")).encode()
         try:
             self._prepare()
-            _replace(self._place(path), _checksum(body).encode() + b"\n" + body)
+            rests_on = self._keep(entry.depends_on)
+            data = {"for": self._mark(path, content), "rests_on": rests_on, **_entry_data(entry)}
+            _write(self._place(path), data)
         except OSError:
             return
+
+    def _keep(self, rests_on: Rests) -> str:
+        """Write what entries rest on, once for all that share it, and name it by its content."""
+        known = self._kept.get(id(rests_on))
+        if known is None:
+            data = [[str(path), content] for path, content in rests_on]
+            known = _checksum(json.dumps(data).encode())[:32]
+            _write(self.folder / "rests" / known, data)
+            self._kept[id(rests_on)] = known
+        return known
+
+    def _holds(self, name: str) -> bool:
+        if name not in self._holding:
+            data = _read(self.folder / "rests" / name)
+            self._holding[name] = data is not None and all(
+                _is_as_it_was(path, content) for path, content in data
+            )
+        return self._holding[name]
 
     def _mark(self, path: Path, content: str) -> list[str]:
         return [self.key, str(path), content]
@@ -85,13 +100,28 @@ class Cache:
             tag = b"Signature: 8a477f597d28d172789f06886806bc55\n"
             _replace(self.folder / "CACHEDIR.TAG", tag)
 
-    def _digest(self, path: Path) -> str:
-        if path not in self._digests:
-            try:
-                self._digests[path] = digest(path.read_bytes())
-            except OSError:
-                self._digests[path] = ABSENT
-        return self._digests[path]
+
+def _is_as_it_was(path: str, content: str) -> bool:
+    if content == ABSENT:
+        return not os.path.lexists(path)
+    try:
+        return digest(Path(path).read_bytes()) == content
+    except OSError:
+        return False
+
+
+def _read(path: Path) -> Any:
+    """What a file of the cache holds, None where it is missing or damaged."""
+    try:
+        head, _, body = path.read_bytes().partition(b"\n")
+    except OSError:
+        return None
+    return json.loads(body) if head == _checksum(body).encode() else None
+
+
+def _write(path: Path, data: object) -> None:
+    body = json.dumps(data, separators=(",", ":")).encode()
+    _replace(path, _checksum(body).encode() + b"\n" + body)
 
 
 def run_key(parts: Iterable[str]) -> str:
@@ -132,7 +162,6 @@ def _replace(path: Path, data: bytes) -> None:
 def _entry_data(entry: Entry) -> dict[str, Any]:
     error = entry.error
     return {
-        "depends_on": [[str(path), known] for path, known in entry.depends_on],
         "findings": [_finding_data(finding) for finding in entry.findings],
         "error": [str(error.path), error.message, error.line, error.column] if error else None,
     }
@@ -143,7 +172,7 @@ def _entry_from(data: dict[str, Any]) -> Entry:
     return Entry(
         findings=tuple(_finding_from(item) for item in data["findings"]),
         error=FileError(Path(error[0]), *error[1:]) if error else None,
-        depends_on=tuple((Path(path), known) for path, known in data["depends_on"]),
+        depends_on=(),
     )
 
 

@@ -9,6 +9,7 @@ import ast
 import hashlib
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -91,14 +92,15 @@ def parse(source: SourceFile) -> ast.Module:
 class Project:
     """Modules by dotted name, looked for under `roots`.
 
-    `texts` replaces what is on disk. Files consulted are remembered in `consulted`, since a result
-    about one file rests on the text of those too.
+    `texts` replaces what is on disk. Files consulted are remembered, and names that no root has,
+    since a result about one file rests on those too (`rests_on`).
     """
 
     def __init__(self, roots: Sequence[Path], texts: Mapping[Path, bytes] | None = None) -> None:
         self.roots = tuple(dict.fromkeys(roots))
         self.texts = dict(texts or {})
-        self.consulted: set[Path] = set()
+        self._consulted: set[Path] = set()
+        self._missed: set[str] = set()
         self._by_name: dict[str, Module | None] = {}
         self._by_path: dict[Path, Module] = {}
         self._folders: dict[Path, frozenset[str]] = {}
@@ -108,15 +110,42 @@ class Project:
         if name not in self._by_name:
             self._by_name[name] = None
             path = self._find(name)
-            if path is not None:
-                try:
+            if path is None:
+                self._missed.add(name)
+            else:
+                self._consulted.add(path)
+                with suppress(SourceError, ParseError):
                     self._by_name[name] = self.module_at(path, name)
-                except (SourceError, ParseError):
-                    pass
-        found = self._by_name[name]
-        if found is not None:
-            self.consulted.add(found.path)
-        return found
+        return self._by_name[name]
+
+    def rests_on(self) -> tuple[tuple[Path, str], ...]:
+        """What everything found so far rests on: each file consulted, with the sha256 of its
+        content, and each place where a module was looked for in vain, with an empty text."""
+        found = {path: self._digest_of(path) for path in self._consulted}
+        for name in self._missed:
+            found.update((place, "") for place in self._places_of(name))
+        return tuple(sorted(found.items()))
+
+    def _digest_of(self, path: Path) -> str:
+        known = self._by_path.get(path)
+        try:
+            return digest(known.source.data if known else path.read_bytes())
+        except OSError:
+            return ""
+
+    def _places_of(self, name: str) -> Iterator[Path]:
+        """Where files would have to appear for the module of that name to be found."""
+        for root in self.roots:
+            folder = root
+            for part in name.split("."):
+                entries = self._entries(folder)
+                yield folder / f"{part}.py"
+                if part not in entries:
+                    yield folder / part
+                    break
+                folder = folder / part
+            else:
+                yield folder / "__init__.py"
 
     def module_at(self, path: Path, name: str | None = None) -> Module:
         """Parse the file at `path`. Raises SourceError, ParseError."""
@@ -262,19 +291,35 @@ def absolute_module(module: Module, statement: ast.ImportFrom) -> str:
 
 
 def _collect_globals(module: Module) -> None:
-    for function in ast.walk(module.tree):
-        if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            continue
-        names = {
-            name
-            for node in ast.walk(function)
-            if isinstance(node, ast.Global)
-            for name in node.names
-        }
-        if not names:
-            continue
-        for statement in _top_level(function.body):
+    """Assignments that functions make to globals under a `global` statement."""
+    lines = [
+        number
+        for number, line in enumerate(module.source.lines, 1)
+        if line.lstrip().startswith("global ")
+    ]
+    for function in functions_at(module.tree.body, lines) if lines else ():
+        statements = list(_top_level(function.body))
+        names = {n for s in statements if isinstance(s, ast.Global) for n in s.names}
+        for statement in statements:
             for name, binding in bindings_of(statement, module):
                 if name in names and isinstance(binding, Assigned):
                     scoped = Assigned(binding.value, binding.annotation, binding.position, function)
                     module.bindings.setdefault(name, []).append(scoped)
+
+
+def functions_at(
+    body: Sequence[ast.stmt], lines: Sequence[int]
+) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """The functions, nested ones too, whose own lines hold one of `lines`."""
+    for statement in body:
+        last = statement.end_lineno or statement.lineno
+        if not any(statement.lineno <= line <= last for line in lines):
+            continue
+        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield statement
+        inner = getattr(statement, "body", None)
+        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            yield from functions_at(statement.body, lines)
+        elif isinstance(inner, list):
+            for block in _blocks(statement):
+                yield from functions_at(block, lines)
