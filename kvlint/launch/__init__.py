@@ -25,6 +25,8 @@ __all__ = [
     "is_candidate",
     "is_launch_file",
 ]
+
+
 def check_python(
     source: SourceFile, tree: ast.Module, rules: Sequence[Rule], version: str
 ) -> tuple[Finding, ...]:

@@ -126,9 +126,7 @@ class _Argv:
     complete: bool = True
 
 
-def read_argv(
-    words: Sequence[Word], facts: LaunchFacts
-) -> tuple[dict[str, Argument], bool]:
+def read_argv(words: Sequence[Word], facts: LaunchFacts) -> tuple[dict[str, Argument], bool]:
     """The arguments that SGLang's parser would take from these words, the last of each kind, and
     whether all are visible."""
     argv = _Argv()
@@ -156,9 +154,7 @@ def _read_option(words: Sequence[Word], position: int, facts: LaunchFacts, argv:
     field_name, kind = option
     if kind in ("flag", "switch"):
         value = UNKNOWN if equals else not name.startswith("--no-")
-        argv.arguments[field_name] = Argument(
-            field_name, value, word.place, removal=word.removal
-        )
+        argv.arguments[field_name] = Argument(field_name, value, word.place, removal=word.removal)
         return position + 1
     if equals:
         argv.arguments[field_name] = _joined(field_name, word, len(name) + 1)

@@ -90,9 +90,7 @@ def _append(characters: list[tuple[str, int]], text: str, start: int) -> None:
     characters.extend((character, start + index) for index, character in enumerate(text))
 
 
-def _instruction(
-    characters: list[tuple[str, int]], first: int, last: int
-) -> Iterator[Instruction]:
+def _instruction(characters: list[tuple[str, int]], first: int, last: int) -> Iterator[Instruction]:
     content = "".join(character for character, _ in characters)
     match = _INSTRUCTION.match(content)
     if match:

@@ -10,7 +10,16 @@ from contextlib import contextmanager
 from kvlint.findings import Finding
 from kvlint.launch.arguments import Place
 from kvlint.launch.python_text import place_of
-from kvlint.launch.python_values import Address, Evaluated, Known, Member, Server, Symbol, Target, Text
+from kvlint.launch.python_values import (
+    Address,
+    Evaluated,
+    Known,
+    Member,
+    Server,
+    Symbol,
+    Target,
+    Text,
+)
 from kvlint.launch.requests import DECODING_METHODS, decode_finding, is_decoding_path
 from kvlint.rules import Rule
 from kvlint.source.text import SourceFile
@@ -54,9 +63,7 @@ class Decodes:
         if address is not None and is_decoding_path(path):
             self.client_call(function, address, servers)
 
-    def client_call(
-        self, function: ast.expr, address: Address, servers: Sequence[Server]
-    ) -> None:
+    def client_call(self, function: ast.expr, address: Address, servers: Sequence[Server]) -> None:
         """A call that generates on the server at an address: the last that was started there."""
         found = [server for server in servers if server.address == address]
         if found and found[-1].configuration.value("is_embedding") is True:

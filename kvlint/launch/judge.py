@@ -133,7 +133,7 @@ def _missing_preconditions(
             Evidence(f"`{name}` is not set: its default is {_default(case.facts, name)}")
             for name, _ in missing
         ),
-        raises=f"ValueError: --prefill-only-disable-kv-cache requires "
+        raises="ValueError: --prefill-only-disable-kv-cache requires "
         + ", ".join(_as_option(case.facts, name, value) for name, value in missing),
         severity="warning" if case.configuration.overridable else "error",
         fix=_additions(case, missing),
@@ -300,9 +300,7 @@ def span_of(source: SourceFile, place: Place) -> Span:
     starts = source.line_starts
     first = bisect_right(starts, place.start)
     last = bisect_right(starts, max(place.end - 1, place.start))
-    return Span(
-        first, place.start - starts[first - 1] + 1, last, place.end - starts[last - 1] + 1
-    )
+    return Span(first, place.start - starts[first - 1] + 1, last, place.end - starts[last - 1] + 1)
 
 
 def _seen(case: Case, argument: Argument, text: str) -> Evidence:

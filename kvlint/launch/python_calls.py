@@ -7,9 +7,16 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from kvlint.launch.arguments import UNKNOWN, Argument, LaunchConfiguration, Place, Value, Word
+from kvlint.launch.arguments import (
+    UNKNOWN,
+    Addition,
+    Argument,
+    LaunchConfiguration,
+    Value,
+    Word,
+    read_argv,
+)
 from kvlint.launch.commands import Slice, configuration_of, launch_at, names_the_pool, with_style
-from kvlint.launch.arguments import read_argv
 from kvlint.launch.engines import is_completion, is_decoding_method, split_url
 from kvlint.launch.facts import NOOP_FLAG
 from kvlint.launch.python_text import (
@@ -42,6 +49,8 @@ from kvlint.launch.python_values import (
 )
 from kvlint.launch.requests import DEFAULT_PORT
 from kvlint.launch.shell import Invocation, read_script
+from kvlint.launch.structured import gap_removal
+from kvlint.source.text import SourceFile
 
 if TYPE_CHECKING:
     from kvlint.launch.python_program import Program
@@ -189,7 +198,9 @@ class Calls:
                 owner.value.arguments[name] = replace(argument, value=UNKNOWN)
             owner.value.complete = False
 
-    def local(self, node: ast.Call, definition: ast.FunctionDef | ast.AsyncFunctionDef) -> Evaluated:
+    def local(
+        self, node: ast.Call, definition: ast.FunctionDef | ast.AsyncFunctionDef
+    ) -> Evaluated:
         value, started = self.program.function_result(definition)
         self.program.servers.extend(started)
         for argument in node.args:
@@ -207,7 +218,6 @@ class Calls:
         keywords: DictOf,
     ) -> Evaluated:
         method = path[-1]
-        expressions = self.program.expressions
         match owner:
             case ListOf() if method in ("append", "extend", "insert", "copy"):
                 return self.list_method(node, owner, method, positional)
@@ -228,7 +238,6 @@ class Calls:
             self.request(node, method, positional, keywords)
         if method == "parse_args" and positional and isinstance(positional[0].value, ListOf):
             return self.argv_config(node, positional[0].value, sure=False)
-        _ = expressions
         self.passed(node, positional, keywords)
         return Symbol(f"call:{id(node)}")
 
@@ -286,7 +295,7 @@ class Calls:
         words = self.shell_words(owner)
         if words is None:
             return Symbol(f"call:{id(node)}")
-        return _SplitText.of(words, node)
+        return ListOf([], None, words=words)
 
     def shell_words(self, owner: Known | Text) -> list[Word] | None:
         text = self.slice_of(owner.node)
@@ -306,8 +315,10 @@ class Calls:
                 return formatted_slice(source, node, self.known_text)
             case ast.BinOp(left=left, op=ast.Add(), right=right):
                 parts = [self.slice_of(left), self.slice_of(right)]
-                whole = [part or _blank(self.known_text(n), source, n) for part, n in zip(
-                    parts, (left, right), strict=True)]
+                whole = [
+                    part or _blank(self.known_text(n), source, n)
+                    for part, n in zip(parts, (left, right), strict=True)
+                ]
                 return Slice(
                     "".join(part.content for part in whole),
                     [offset for part in whole for offset in part.offsets],
@@ -322,9 +333,7 @@ class Calls:
         held = self.program.evaluate(node)
         return str(held.value) if isinstance(held, Known) else None
 
-    def server_args(
-        self, node: ast.Call, positional: list[Element], keywords: DictOf
-    ) -> Config:
+    def server_args(self, node: ast.Call, positional: list[Element], keywords: DictOf) -> Config:
         arguments = self.options(keywords)
         complete = keywords.complete and not any(element.expanded for element in positional)
         if positional and not positional[0].expanded:
@@ -362,9 +371,7 @@ class Calls:
             for name, entry in keywords.entries.items()
         }
 
-    def option(
-        self, name: str, value: Evaluated, node: ast.AST, value_node: ast.expr
-    ) -> Argument:
+    def option(self, name: str, value: Evaluated, node: ast.AST, value_node: ast.expr) -> Argument:
         held: Value = value.value if isinstance(value, Known) else UNKNOWN
         return keyword_argument(self.program.source, name, held, node, value_node)
 
@@ -394,18 +401,26 @@ class Calls:
         config.addition = self.argv_addition(value, words)
         return config
 
-    def argv_addition(self, value: ListOf, words: list[Word]) -> object:
+    def argv_addition(self, value: ListOf, words: list[Word]) -> Addition | None:
         if value.node is None:
             return None
         addition = list_addition(self.program.source, value.node)
         return with_style(addition, words) if addition is not None else None
 
     def words(self, value: ListOf) -> list[Word]:
-        if isinstance(value, _SplitText):
+        if value.words is not None:
             return value.words
-        words = []
+        words: list[Word] = []
+        source = self.program.source
+        display = value.node.elts if value.node is not None else []
         for element in value.items:
-            words.append(self.word(element))
+            word = self.word(element)
+            if words and element.node in display:
+                index = display.index(element.node)
+                before = place_of(source, display[index - 1]) if index else word.place
+                removal = gap_removal(source.text, before, word.place, index)
+                word = replace(word, removal=removal)
+            words.append(word)
         return words
 
     def word(self, element: Element) -> Word:
@@ -419,9 +434,7 @@ class Calls:
                 return Word(None, place, start=head)
         return Word(None, place, opaque=element.expanded)
 
-    def launched(
-        self, node: ast.Call, positional: list[Element], keywords: DictOf
-    ) -> Evaluated:
+    def launched(self, node: ast.Call, positional: list[Element], keywords: DictOf) -> Evaluated:
         """`popen_launch_server(model, base_url, ..., other_args=[...])`."""
         given = {name: element.value for name, element in zip(_ORDER, positional, strict=False)}
         given.update({name: entry.value for name, entry in keywords.entries.items()})
@@ -438,24 +451,20 @@ class Calls:
         configuration = LaunchConfiguration(
             arguments,
             complete and all_visible,
-            addition=addition,  # type: ignore[arg-type]
+            addition=addition,
             plugin_backends=self.program.plugins,
         )
         address = split_url(given["base_url"])[0] if "base_url" in given else None
         return self.started(configuration, address)
 
-    def started(
-        self, configuration: LaunchConfiguration, address: Address | None
-    ) -> Evaluated:
+    def started(self, configuration: LaunchConfiguration, address: Address | None) -> Evaluated:
         if not self.program.guarded:
             self.program.launches.append(configuration)
         server = Server(configuration, address)
         self.program.servers.append(server)
         return server
 
-    def process(
-        self, node: ast.Call, positional: list[Element], keywords: DictOf
-    ) -> Evaluated:
+    def process(self, node: ast.Call, positional: list[Element], keywords: DictOf) -> Evaluated:
         """`subprocess.Popen` and its like, with a list or with shell text."""
         entry = keywords.entries.get("args") or keywords.entries.get("cmd")
         value = positional[0].value if positional else (entry.value if entry else None)
@@ -497,7 +506,7 @@ class Calls:
         if launch_at(words) is None:
             return self.nested(words)
         configuration = configuration_of(
-            words, self.program.facts, addition=self.argv_addition(value, words)  # type: ignore[arg-type]
+            words, self.program.facts, addition=self.argv_addition(value, words)
         )
         if configuration is None:
             return None
@@ -521,7 +530,7 @@ class Calls:
             if isinstance(option.value, Known) and option.value.value == "--port":
                 match following.value:
                     case Known(value=port):
-                        return ("port", int(port)) if str(port).isdigit() else None  # type: ignore[arg-type]
+                        return ("port", int(str(port))) if str(port).isdigit() else None
                     case Symbol(name=name) | Text(parts=(Symbol(name=name),)):
                         return "port", name
                 return None
@@ -551,13 +560,13 @@ class Calls:
         what names the no-op pool's flag."""
         program = self.program
         for held in program.lists.values():
-            if held.taken or isinstance(held, _SplitText):
+            if held.taken:
                 continue
             words = self.words(held)
             if launch_at(words) is None and not names_the_pool(words):
                 continue
             addition = self.argv_addition(held, words)
-            found = configuration_of(words, program.facts, addition=addition)  # type: ignore[arg-type]
+            found = configuration_of(words, program.facts, addition=addition)
             if found is not None:
                 yield replace(found, plugin_backends=program.plugins)
         for entries in program.dicts.values():
@@ -571,28 +580,15 @@ class Calls:
                 )
 
 
-class _SplitText(ListOf):
-    """The words of a string that is split."""
-
-    words: list[Word]
-
-    @staticmethod
-    def of(words: list[Word], node: ast.expr) -> _SplitText:
-        made = _SplitText([], None)
-        made.words = words
-        return made
-
-
-def _blank(text: str | None, source: object, node: ast.expr) -> Slice:
-    content = text if text is not None else "$_"
-    return Slice(content, [place_of(source, node).start] * len(content))  # type: ignore[arg-type]
+def _blank(text: str | None, source: SourceFile, node: ast.expr) -> Slice:
+    """A part of a string expression that stands elsewhere, in the place of its name."""
+    content = text if text is not None and len(text) > 1 else "$_"
+    place = place_of(source, node)
+    return Slice(content, [place.start] * (len(content) - 1) + [place.end - 1])
 
 
 def _address(configuration: LaunchConfiguration) -> Address | None:
     port = configuration.arguments.get("port")
     if port is None:
         return ("port", DEFAULT_PORT) if configuration.complete else None
-    return ("port", int(port.value)) if str(port.value).isdigit() else None  # type: ignore[arg-type]
-
-
-__all__ = ["Calls", "Place"]
+    return ("port", int(str(port.value))) if str(port.value).isdigit() else None

@@ -162,9 +162,7 @@ class Expressions:
     def forget(self, held: DictOf) -> None:
         held.complete = False
         for key, entry in held.entries.items():
-            held.entries[key] = Entry(
-                Symbol(f"overridden:{key}"), entry.node, entry.value_node
-            )
+            held.entries[key] = Entry(Symbol(f"overridden:{key}"), entry.node, entry.value_node)
 
     def extend(self, into: ListOf, value: Evaluated, node: ast.expr) -> None:
         if isinstance(value, ListOf):

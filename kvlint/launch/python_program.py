@@ -447,9 +447,7 @@ def _joined_names(ends: Sequence[dict[str, Evaluated]]) -> dict[str, Evaluated]:
 def _followed_names(names: dict[str, Evaluated]) -> Iterator[str]:
     """Names of the module that hold what is followed, under whatever name it was imported."""
     for name, value in names.items():
-        if isinstance(value, Config | Server | Client | Partial):
-            yield name
-        elif isinstance(value, Target) and value.name.endswith(_STARTERS):
+        if isinstance(value, Config | Server | Client | Partial) or (isinstance(value, Target) and value.name.endswith(_STARTERS)):
             yield name
 
 

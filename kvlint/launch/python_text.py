@@ -62,7 +62,9 @@ def formatted_slice(
 ) -> Slice | None:
     """The characters of an f-string; a part whose value is not known stands as `$_`."""
     inside = _inside(source, node)
-    if inside is None or _holds(re.sub(r"\{[^{}]*\}", "", source.text[inside[2] : inside[3]]), inside[1]):
+    if inside is None or _holds(
+        re.sub(r"\{[^{}]*\}", "", source.text[inside[2] : inside[3]]), inside[1]
+    ):
         return None
     fields = [part for part in node.values if isinstance(part, ast.FormattedValue)]
     text, position, end = source.text, inside[2], inside[3]
@@ -77,10 +79,14 @@ def formatted_slice(
         elif character == "{":
             if not fields:
                 return None
-            value = known(fields.pop(0).value) or "$_"
+            value = known(fields.pop(0).value) or ""
+            after = _field_end(text, position, end)
+            # The first and the last character stand for the field's braces, so that an edit of
+            # the value replaces the whole field; a shorter one is not known.
+            value = value if len(value) > 1 else "$_"
             content.append(value)
-            offsets.extend([position] * len(value))
-            position = _field_end(text, position, end)
+            offsets.extend([position] * (len(value) - 1) + [after - 1])
+            position = after
         elif character == "\\" and "r" not in inside[0]:
             if text[position + 1] != "\n":
                 escaped = {"n": "\n", "t": "\t"}.get(text[position + 1], text[position + 1])
@@ -108,7 +114,7 @@ def keyword_argument(
 ) -> Argument:
     """An argument that a keyword, a dictionary's entry or an assignment states."""
     whole, inner = place_of(source, node), place_of(source, value_node)
-    if inner.start < whole.start or inner.end < whole.end and not whole.start <= inner.start:
+    if inner.start < whole.start or (inner.end < whole.end and not whole.start <= inner.start):
         inner = whole
     place = Place(min(whole.start, inner.start), max(whole.end, inner.end))
     literal = literal_slice(source, value_node)
@@ -165,7 +171,13 @@ def list_addition(source: SourceFile, node: ast.List | ast.Tuple) -> Addition | 
         if lead is not None and "\n" in text[option.start : place.start]:
             separator = f",{_newline(text)}{lead}"
         elif lead is not None and option.start != place.start:
-            added = _behind(source, Place(option.start, place.end), place_of(source, node).end - 1, "words", quote)
+            added = _behind(
+                source,
+                Place(option.start, place.end),
+                place_of(source, node).end - 1,
+                "words",
+                quote,
+            )
     return Addition(
         added.at, "words", added.prefix, added.suffix, separator, quote, comma_at=added.comma_at
     )

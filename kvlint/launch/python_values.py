@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass, field
 from typing import Literal
 
-from kvlint.launch.arguments import UNKNOWN, Addition, Argument, LaunchConfiguration, Value
+from kvlint.launch.arguments import UNKNOWN, Addition, Argument, LaunchConfiguration, Value, Word
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +57,8 @@ class ListOf:
     node: ast.List | ast.Tuple | None
     taken: bool = False
     """It went into another list or a call that was judged, and is not judged by itself."""
+    words: list[Word] | None = None
+    """Its words, where it is a string that was split."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +189,7 @@ def fork(values: dict[str, Evaluated]) -> dict[str, Evaluated]:
 
 def copied(value: Evaluated) -> Evaluated:
     if isinstance(value, ListOf):
-        return ListOf(list(value.items), value.node, value.taken)
+        return ListOf(list(value.items), value.node, value.taken, value.words)
     if isinstance(value, DictOf):
         return DictOf(dict(value.entries), value.complete, value.node, value.taken)
     if isinstance(value, Config):
@@ -224,9 +226,9 @@ def _joined_configs(a: Config, b: Config) -> Config:
     merged = dict(a.arguments)
     for name in a.arguments.keys() | b.arguments.keys():
         one, other = a.arguments.get(name), b.arguments.get(name)
-        if one != other:
-            place = (one or other).place  # type: ignore[union-attr]
-            merged[name] = Argument(name, UNKNOWN, place)
+        stated = one or other
+        if one != other and stated is not None:
+            merged[name] = Argument(name, UNKNOWN, stated.place)
     return Config(a.kind, merged, a.complete and b.complete, a.origin, a.addition, a.guarded)
 
 

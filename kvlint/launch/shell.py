@@ -243,9 +243,7 @@ def _nested(script: _Script, words: Sequence[Word]) -> None:
         text = word.text
         if text and " " in text and "sglang" in text and word.offsets is not None:
             inner = Slice(text, word.offsets)
-            script.found.extend(
-                read_script(inner, script.facts, script.source, script.depth + 1)
-            )
+            script.found.extend(read_script(inner, script.facts, script.source, script.depth + 1))
 
 
 def _heredoc(script: _Script, node: Node) -> None:
@@ -262,9 +260,7 @@ def _heredoc(script: _Script, node: Node) -> None:
     for child in _all(node):
         if child.type == "heredoc_body":
             inner = script.text.part(*_bounds(script, child))
-            script.found.extend(
-                read_script(inner, script.facts, script.source, script.depth + 1)
-            )
+            script.found.extend(read_script(inner, script.facts, script.source, script.depth + 1))
 
 
 def _line(script: _Script, offset: int) -> int:
@@ -297,7 +293,9 @@ def _addition(script: _Script, words: Sequence[Word], end: int) -> Addition:
     if indent.strip():
         return Addition(end, "words", " ")
     newline = "\r\n" if text.endswith("\r\n", 0, line_start) else "\n"
-    return Addition(end, "words", f"{' ' + chr(92) if before.endswith(chr(92)) else ''}{newline}{indent}")
+    return Addition(
+        end, "words", f"{' ' + chr(92) if before.endswith(chr(92)) else ''}{newline}{indent}"
+    )
 
 
 def _words(script: _Script, node: Node) -> list[Word]:

@@ -127,9 +127,7 @@ def _without_edits(invocation: Invocation, place: Place) -> Invocation:
         name: replace(argument, place=place, value_place=None, removal=None)
         for name, argument in configuration.arguments.items()
     }
-    return Invocation(
-        invocation.words, replace(configuration, arguments=arguments, addition=None)
-    )
+    return Invocation(invocation.words, replace(configuration, arguments=arguments, addition=None))
 
 
 def _container(reading: _Reading, fields: Fields) -> None:
@@ -291,8 +289,9 @@ def _setting(reading: _Reading, key: Scalar, value: Tree) -> Iterator[tuple[str,
     if isinstance(given, str):
         template = value.word().text is None
         given = UNKNOWN if template else _setting_value(field_name, given)
-    yield field_name, Argument(
-        field_name, given, place, inside if value.offsets else None, "yaml", None, False
+    yield (
+        field_name,
+        Argument(field_name, given, place, inside if value.offsets else None, "yaml", None, False),
     )
 
 
@@ -333,4 +332,3 @@ def _line_end(text: str, at: int) -> int:
     end = text.find("\n", at)
     end = len(text) if end < 0 else end
     return end - 1 if text[end - 1 : end] == "\r" else end
-

@@ -81,4 +81,6 @@ def _scalar(text: str, node: Any) -> Scalar:
         first = text.find("\n", start) + 1
         return Scalar(value, place, aligned_offsets(text[first:end], first, value), style)
     stripped = text[start:end].rstrip()
-    return Scalar(value, Place(start, start + len(stripped)), aligned_offsets(stripped, start, value))
+    return Scalar(
+        value, Place(start, start + len(stripped)), aligned_offsets(stripped, start, value)
+    )
