@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -118,7 +119,7 @@ def with_style(addition: Addition, words: Sequence[Word]) -> Addition:
     joined = any("=" in word.known_start for word in words if word.known_start.startswith("--"))
     apart = any(
         following.text is not None and not following.text.startswith("--")
-        for word, following in zip(words, words[1:], strict=False)
+        for word, following in itertools.pairwise(words)
         if word.known_start.startswith("--") and "=" not in word.known_start
     )
     return replace(addition, form="joined") if joined and not apart else addition

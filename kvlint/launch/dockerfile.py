@@ -117,8 +117,7 @@ def _started(
         if exec_words is not None:
             yield from _exec_started(source, facts, exec_words, [part])
         elif "sglang" in part.body.content:
-            for invocation in read_script(part.body, facts, source):
-                yield invocation
+            yield from read_script(part.body, facts, source)
 
 
 def _exec_started(

@@ -194,7 +194,7 @@ def _field_defaults(module: ast.Module) -> dict[str, Any]:
     for node in ast.walk(module):
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             value = node.value
-            if isinstance(value, ast.Constant) or isinstance(value, ast.UnaryOp):
+            if isinstance(value, (ast.Constant, ast.UnaryOp)):
                 defaults[node.target.id] = _literal(value)
     return defaults
 

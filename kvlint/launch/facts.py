@@ -1,4 +1,4 @@
-"""What each SGLang release accepts of its server arguments: `releases/*.json`, made by `extract`."""
+"""What each release accepts as server arguments: `releases/*.json`, made by `extract`."""
 
 from __future__ import annotations
 

@@ -3,33 +3,25 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kvlint.launch.arguments import (
     UNKNOWN,
-    Addition,
     Argument,
     LaunchConfiguration,
     Value,
     Word,
     read_argv,
 )
-from kvlint.launch.commands import Slice, configuration_of, launch_at, names_the_pool, with_style
+from kvlint.launch.commands import names_the_pool
 from kvlint.launch.engines import is_completion, is_decoding_method, split_url
-from kvlint.launch.facts import NOOP_FLAG
+from kvlint.launch.python_commands import Commands
 from kvlint.launch.python_text import (
     call_addition,
-    dict_addition,
-    formatted_slice,
     keyword_argument,
-    list_addition,
-    literal_slice,
-    place_of,
 )
 from kvlint.launch.python_values import (
-    Address,
     Client,
     Config,
     DictOf,
@@ -41,16 +33,11 @@ from kvlint.launch.python_values import (
     ListOf,
     Member,
     Partial,
-    Server,
     Symbol,
     Target,
     Text,
     copied,
 )
-from kvlint.launch.requests import DEFAULT_PORT
-from kvlint.launch.shell import Invocation, read_script
-from kvlint.launch.structured import gap_removal
-from kvlint.source.text import SourceFile
 
 if TYPE_CHECKING:
     from kvlint.launch.python_program import Program
@@ -77,6 +64,7 @@ _SHELLS = frozenset(
         "system",
     }
 )
+_REMOTE_SHELLS = frozenset({"run", "exec", "exec_command", "execute", "system", "send_keys"})
 _CLIENTS = frozenset({"Client", "OpenAI", "AsyncOpenAI", "AsyncClient"})
 _POSTS = frozenset({"post", "request", "urlopen", "stream", "Request", "async_request"})
 _ORDER = ("model", "base_url", "timeout", "api_key", "other_args")
@@ -87,6 +75,9 @@ class Calls:
 
     def __init__(self, program: Program) -> None:
         self.program = program
+        self.commands = Commands(program)
+        self.reads_options = False
+        """A parser of this file has SGLang's options."""
 
     def call(self, node: ast.Call) -> Evaluated:
         function = self.program.evaluate(node.func)
@@ -104,7 +95,7 @@ class Calls:
                 return self.imported(node, target.name, positional, merged)
             case Symbol(name=name) if name.startswith("name:"):
                 return self.builtin(node, name[5:], positional, keywords)
-        self.passed(node, positional, keywords)
+        self.commands.passed(node, positional, keywords)
         return Symbol(f"call:{id(node)}")
 
     def arguments(self, node: ast.Call) -> tuple[list[Element], DictOf]:
@@ -142,8 +133,10 @@ class Calls:
             return self.launched(node, positional, keywords)
         if sglangs and last in _ARGV_READERS and positional:
             return self.argv_config(node, positional[0].value)
+        if sglangs and last == "add_cli_args":
+            self.reads_options = True
         if sglangs and last == "from_cli_args" and positional:
-            self.passed(node, positional, keywords)
+            self.commands.passed(node, positional, keywords)
             return copied(positional[0].value)
         if name == "dataclasses.replace" and positional:
             return self.replaced(node, positional[0].value, keywords)
@@ -160,8 +153,8 @@ class Calls:
         if last in _POSTS:
             self.request(node, last, positional, keywords)
         if last in _SHELLS:
-            return self.process(node, positional, keywords)
-        self.passed(node, positional, keywords)
+            return self.commands.process(node, positional, keywords)
+        self.commands.passed(node, positional, keywords)
         return Symbol(f"call:{id(node)}")
 
     def builtin(
@@ -184,7 +177,7 @@ class Calls:
         if name == "setattr" and len(positional) == 3:
             self.set_attribute(positional)
         else:
-            self.passed(node, positional, keywords)
+            self.commands.passed(node, positional, keywords)
         return Symbol(f"call:{id(node)}")
 
     def set_attribute(self, positional: list[Element]) -> None:
@@ -223,10 +216,8 @@ class Calls:
                 return self.list_method(node, owner, method, positional)
             case DictOf() if method in ("update", "setdefault", "copy", "get", "pop"):
                 return self.dict_method(node, owner, method, positional, keywords)
-            case Config() if is_decoding_method(method) and len(path) == 1:
-                if owner.kind == "engine" and owner.embeds and not self.program.guarded:
-                    started = owner.arguments["is_embedding"].place
-                    self.program.decoder.report(node.func, started, f"`{method}`")
+            case Config() if is_decoding_method(method):
+                self.decode(owner, path, node.func)
                 return Symbol(f"call:{id(node)}")
             case Client(address=address) if is_completion(path):
                 if not self.program.guarded:
@@ -237,9 +228,25 @@ class Calls:
         if method in _POSTS:
             self.request(node, method, positional, keywords)
         if method == "parse_args" and positional and isinstance(positional[0].value, ListOf):
-            return self.argv_config(node, positional[0].value, sure=False)
-        self.passed(node, positional, keywords)
+            return self.argv_config(node, positional[0].value, sure=self.reads_options)
+        if method in _REMOTE_SHELLS and positional and self.holds_command(positional[0].value):
+            return self.commands.process(node, positional, keywords)
+        self.commands.passed(node, positional, keywords)
         return Symbol(f"call:{id(node)}")
+
+    def decode(self, owner: Config, path: tuple[str, ...], stated: ast.expr) -> None:
+        """A method of an engine that is called, or given to what calls it."""
+        if owner.kind != "engine" or not owner.embeds or self.program.guarded:
+            return
+        if len(path) == 1 and is_decoding_method(path[0]):
+            started = owner.arguments["is_embedding"].place
+            self.program.decoder.report(stated, started, f"`{path[0]}`")
+
+    def holds_command(self, value: Evaluated) -> bool:
+        if not isinstance(value, Known | Text):
+            return False
+        text = str(value.value) if isinstance(value, Known) else str(value.parts)
+        return "sglang.launch_server" in text or "sglang serve" in text
 
     def list_method(
         self, node: ast.Call, owner: ListOf, method: str, positional: list[Element]
@@ -290,48 +297,14 @@ class Calls:
     def text_method(self, node: ast.Call, owner: Known | Text, method: str) -> Evaluated:
         if method == "strip" and isinstance(owner, Known):
             return owner
+        if method == "join" and len(node.args) == 1:
+            return self.program.evaluate(node.args[0])
         if method != "split" or node.args:
             return Symbol(f"call:{id(node)}")
-        words = self.shell_words(owner)
+        words = self.commands.shell_words(owner)
         if words is None:
             return Symbol(f"call:{id(node)}")
         return ListOf([], None, words=words)
-
-    def shell_words(self, owner: Known | Text) -> list[Word] | None:
-        text = self.slice_of(owner.node)
-        if text is None or "-" not in text.content:
-            return None
-        lead = Slice("_ " + text.content, [*([text.offsets[0]] * 2), *text.offsets])
-        found = read_script(lead, self.program.facts, self.program.source)
-        return list(found[0].words[1:]) if len(found) == 1 else None
-
-    def slice_of(self, node: ast.expr) -> Slice | None:
-        """The characters of a string expression, where they can be told."""
-        source = self.program.source
-        match node:
-            case ast.Constant():
-                return literal_slice(source, node)
-            case ast.JoinedStr():
-                return formatted_slice(source, node, self.known_text)
-            case ast.BinOp(left=left, op=ast.Add(), right=right):
-                parts = [self.slice_of(left), self.slice_of(right)]
-                whole = [
-                    part or _blank(self.known_text(n), source, n)
-                    for part, n in zip(parts, (left, right), strict=True)
-                ]
-                return Slice(
-                    "".join(part.content for part in whole),
-                    [offset for part in whole for offset in part.offsets],
-                )
-            case ast.Name():
-                held = self.program.evaluate(node)
-                if isinstance(held, Known | Text) and not isinstance(held.node, ast.Name):
-                    return self.slice_of(held.node)
-        return None
-
-    def known_text(self, node: ast.expr) -> str | None:
-        held = self.program.evaluate(node)
-        return str(held.value) if isinstance(held, Known) else None
 
     def server_args(self, node: ast.Call, positional: list[Element], keywords: DictOf) -> Config:
         arguments = self.options(keywords)
@@ -392,47 +365,14 @@ class Calls:
         """`prepare_server_args([...])`, or a parser that reads a list."""
         if not isinstance(value, ListOf):
             return Symbol(f"call:{id(node)}")
-        words = self.words(value)
+        words = self.commands.words(value)
         if not sure and not names_the_pool(words):
             return Symbol(f"call:{id(node)}")
         value.taken = True
         arguments, complete = read_argv(words, self.program.facts)
         config = self.made(node, "args", arguments, complete and sure)
-        config.addition = self.argv_addition(value, words)
+        config.addition = self.commands.argv_addition(value, words)
         return config
-
-    def argv_addition(self, value: ListOf, words: list[Word]) -> Addition | None:
-        if value.node is None:
-            return None
-        addition = list_addition(self.program.source, value.node)
-        return with_style(addition, words) if addition is not None else None
-
-    def words(self, value: ListOf) -> list[Word]:
-        if value.words is not None:
-            return value.words
-        words: list[Word] = []
-        source = self.program.source
-        display = value.node.elts if value.node is not None else []
-        for element in value.items:
-            word = self.word(element)
-            if words and element.node in display:
-                index = display.index(element.node)
-                before = place_of(source, display[index - 1]) if index else word.place
-                removal = gap_removal(source.text, before, word.place, index)
-                word = replace(word, removal=removal)
-            words.append(word)
-        return words
-
-    def word(self, element: Element) -> Word:
-        place = place_of(self.program.source, element.node)
-        match element.value:
-            case Known(value=str() | int() | float() as held):
-                literal = literal_slice(self.program.source, element.node)
-                offsets = literal.offsets if literal is not None else None
-                return Word(str(held), place, offsets)
-            case Text(parts=(str(head), *_)):
-                return Word(None, place, start=head)
-        return Word(None, place, opaque=element.expanded)
 
     def launched(self, node: ast.Call, positional: list[Element], keywords: DictOf) -> Evaluated:
         """`popen_launch_server(model, base_url, ..., other_args=[...])`."""
@@ -443,11 +383,11 @@ class Calls:
         complete = keywords.complete and not any(element.expanded for element in positional)
         if isinstance(value, ListOf):
             value.taken = True
-            words = self.words(value)
+            words = self.commands.words(value)
         elif value is not None and not (isinstance(value, Known) and value.value is None):
             complete = False
         arguments, all_visible = read_argv(words, self.program.facts)
-        addition = self.argv_addition(value, words) if isinstance(value, ListOf) else None
+        addition = self.commands.argv_addition(value, words) if isinstance(value, ListOf) else None
         configuration = LaunchConfiguration(
             arguments,
             complete and all_visible,
@@ -455,86 +395,7 @@ class Calls:
             plugin_backends=self.program.plugins,
         )
         address = split_url(given["base_url"])[0] if "base_url" in given else None
-        return self.started(configuration, address)
-
-    def started(self, configuration: LaunchConfiguration, address: Address | None) -> Evaluated:
-        if not self.program.guarded:
-            self.program.launches.append(configuration)
-        server = Server(configuration, address)
-        self.program.servers.append(server)
-        return server
-
-    def process(self, node: ast.Call, positional: list[Element], keywords: DictOf) -> Evaluated:
-        """`subprocess.Popen` and its like, with a list or with shell text."""
-        entry = keywords.entries.get("args") or keywords.entries.get("cmd")
-        value = positional[0].value if positional else (entry.value if entry else None)
-        if isinstance(value, ListOf):
-            server = self.command(value)
-            if server is not None:
-                return server
-        elif isinstance(value, Known | Text) and "sglang" in str(
-            value.value if isinstance(value, Known) else value.parts
-        ):
-            return self.shell(node, value)
-        elif isinstance(value, Known | Text):
-            text = self.slice_of(value.node)
-            if text is not None and "sglang" in text.content:
-                return self.shell(node, value)
-        self.passed(node, positional, keywords)
-        return Symbol(f"call:{id(node)}")
-
-    def shell(self, node: ast.Call, value: Known | Text) -> Evaluated:
-        text = self.slice_of(value.node)
-        found: Evaluated = Symbol(f"call:{id(node)}")
-        if text is None:
-            return found
-        for invocation in read_script(text, self.program.facts, self.program.source):
-            server = self.invoked(invocation)
-            found = server if server is not None else found
-        return found
-
-    def invoked(self, invocation: Invocation) -> Evaluated | None:
-        configuration = invocation.configuration
-        if configuration is None:
-            return None
-        configuration = replace(configuration, plugin_backends=self.program.plugins)
-        return self.started(configuration, _address(configuration))
-
-    def command(self, value: ListOf) -> Evaluated | None:
-        """A list that is a whole command."""
-        words = self.words(value)
-        if launch_at(words) is None:
-            return self.nested(words)
-        configuration = configuration_of(
-            words, self.program.facts, addition=self.argv_addition(value, words)
-        )
-        if configuration is None:
-            return None
-        value.taken = True
-        configuration = replace(configuration, plugin_backends=self.program.plugins)
-        return self.started(configuration, self.list_address(value, configuration))
-
-    def nested(self, words: list[Word]) -> Evaluated | None:
-        """`["bash", "-c", "python -m sglang.launch_server"]`."""
-        server = None
-        for word in words:
-            if word.text and "sglang" in word.text and " " in word.text and word.offsets:
-                text = Slice(word.text, word.offsets)
-                for invocation in read_script(text, self.program.facts, self.program.source):
-                    server = self.invoked(invocation) or server
-        return server
-
-    def list_address(self, value: ListOf, configuration: LaunchConfiguration) -> Address | None:
-        """The address of a command's server: its `--port`, known or a name."""
-        for option, following in zip(value.items, value.items[1:], strict=False):
-            if isinstance(option.value, Known) and option.value.value == "--port":
-                match following.value:
-                    case Known(value=port):
-                        return ("port", int(str(port))) if str(port).isdigit() else None
-                    case Symbol(name=name) | Text(parts=(Symbol(name=name),)):
-                        return "port", name
-                return None
-        return _address(configuration)
+        return self.commands.started(configuration, address)
 
     def request(
         self, node: ast.Call, method: str, positional: list[Element], keywords: DictOf
@@ -545,50 +406,3 @@ class Calls:
         url = entry.value if entry is not None else url
         if url is not None and not self.program.guarded:
             self.program.decoder.request(node.func, url, self.program.servers)
-
-    def passed(self, node: ast.Call, positional: list[Element], keywords: DictOf) -> None:
-        """Whole commands that are given to a function that is not known."""
-        values = [element.value for element in positional]
-        values.extend(entry.value for entry in keywords.entries.values())
-        for value in values:
-            if isinstance(value, ListOf) and not value.taken:
-                if launch_at(self.words(value)) is not None:
-                    self.command(value)
-
-    def leftovers(self) -> Iterator[LaunchConfiguration]:
-        """Lists and dictionaries that say of themselves that they are SGLang's: whole commands, and
-        what names the no-op pool's flag."""
-        program = self.program
-        for held in program.lists.values():
-            if held.taken:
-                continue
-            words = self.words(held)
-            if launch_at(words) is None and not names_the_pool(words):
-                continue
-            addition = self.argv_addition(held, words)
-            found = configuration_of(words, program.facts, addition=addition)
-            if found is not None:
-                yield replace(found, plugin_backends=program.plugins)
-        for entries in program.dicts.values():
-            if not entries.taken and NOOP_FLAG in entries.entries:
-                node = entries.node
-                addition = (
-                    dict_addition(program.source, node) if isinstance(node, ast.Dict) else None
-                )
-                yield LaunchConfiguration(
-                    self.options(entries), False, started=False, addition=addition
-                )
-
-
-def _blank(text: str | None, source: SourceFile, node: ast.expr) -> Slice:
-    """A part of a string expression that stands elsewhere, in the place of its name."""
-    content = text if text is not None and len(text) > 1 else "$_"
-    place = place_of(source, node)
-    return Slice(content, [place.start] * (len(content) - 1) + [place.end - 1])
-
-
-def _address(configuration: LaunchConfiguration) -> Address | None:
-    port = configuration.arguments.get("port")
-    if port is None:
-        return ("port", DEFAULT_PORT) if configuration.complete else None
-    return ("port", int(str(port.value))) if str(port.value).isdigit() else None

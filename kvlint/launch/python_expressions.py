@@ -58,8 +58,12 @@ class Expressions:
             case ast.UnaryOp(op=op, operand=operand):
                 return self.negated(node, op, self.evaluate(operand))
             case ast.IfExp(test=test, body=body, orelse=orelse):
-                self.evaluate(test)
+                decided = self.evaluate(test)
+                if isinstance(decided, Known):
+                    return self.evaluate(body if decided.value else orelse)
                 return self.either(node, [body, orelse])
+            case ast.Compare(left=left, ops=[op], comparators=[right]):
+                return self.comparison(node, self.evaluate(left), op, self.evaluate(right))
             case ast.BoolOp(values=values):
                 return self.either(node, values)
             case ast.NamedExpr(target=target, value=value):
@@ -97,6 +101,8 @@ class Expressions:
             case SelfOf(attributes=attributes):
                 held = attributes.values.get(attr)
                 return held if held is not None else self.method(attributes, attr)
+            case Config() if attr in ("server_args", "args"):
+                return owner
             case Config():
                 argument = owner.arguments.get(attr)
                 if argument is not None and argument.value is not UNKNOWN:
@@ -259,23 +265,32 @@ class Expressions:
                 return Known(not value, node)
         return Symbol(f"unary:{id(node)}")
 
+    def comparison(
+        self, node: ast.Compare, left: Evaluated, op: ast.cmpop, right: Evaluated
+    ) -> Evaluated:
+        if isinstance(left, Known) and isinstance(right, Known):
+            if isinstance(op, ast.Eq | ast.Is):
+                return Known(left.value == right.value, node)
+            if isinstance(op, ast.NotEq | ast.IsNot):
+                return Known(left.value != right.value, node)
+        return Symbol(f"comparison:{id(node)}")
+
     def either(self, node: ast.expr, parts: list[ast.expr]) -> Evaluated:
         values = [self.evaluate(part) for part in parts]
         first = values[0]
-        if all(isinstance(v, Known) for v in values) and isinstance(first, Known):
-            if all(isinstance(v, Known) and v.value == first.value for v in values):
-                return first
+        if isinstance(first, Known) and all(
+            isinstance(value, Known) and value.value == first.value for value in values
+        ):
+            return first
         return Symbol(f"either:{id(node)}")
 
     def item(self, node: ast.Subscript, owner: Evaluated, key: Evaluated) -> Evaluated:
-        if isinstance(key, Known):
-            if isinstance(owner, DictOf) and isinstance(key.value, str):
-                entry = owner.entries.get(key.value)
-                if entry is not None:
-                    return entry.value
-            if isinstance(owner, ListOf) and isinstance(key.value, int):
-                if not any(e.expanded for e in owner.items) and 0 <= key.value < len(owner.items):
-                    return owner.items[key.value].value
+        match owner, key:
+            case DictOf(entries=entries), Known(value=str(name)) if name in entries:
+                return entries[name].value
+            case ListOf(items=items), Known(value=int(index)) if 0 <= index < len(items):
+                if not any(item.expanded for item in items[: index + 1]):
+                    return items[index].value
         return Symbol(f"item:{id(node)}")
 
     def comprehension(

@@ -25,6 +25,7 @@ from kvlint.launch.python_values import (
     DictOf,
     Evaluated,
     Function,
+    Known,
     ListOf,
     Partial,
     SelfOf,
@@ -54,6 +55,7 @@ _STARTERS = ("ServerArgs", "Engine", "Runtime", "launch_server", "prepare_server
 _CAUGHT = frozenset(
     {"Exception", "BaseException", "ValueError", "RuntimeError", "SystemExit", "AssertionError"}
 )
+_MISSING_MODULE = ("ImportError", "ModuleNotFoundError")
 _EXPECTING = frozenset({"raises", "assertRaises", "assertRaisesRegex", "suppress"})
 _FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -117,10 +119,10 @@ class Program:
                 self.fixture(node)
         for node in list(_functions(tree.body)):
             self.function_result(node)
-        for node in _classes(tree.body):
-            self.class_body(node)
+        for class_node in _classes(tree.body):
+            self.class_body(class_node)
         engines = [c.configuration(self.plugins) for c in self.engines.values() if not c.guarded]
-        return [*engines, *self.launches, *self.calls.leftovers()]
+        return [*engines, *self.launches, *self.calls.commands.leftovers()]
 
     def evaluate(self, node: ast.expr) -> Evaluated:
         return self.expressions.evaluate(node)
@@ -145,8 +147,11 @@ class Program:
                 if isinstance(node, ast.Return):
                     self.scope.returned.append(held)
             case ast.If(test=test, body=body, orelse=orelse):
-                self.evaluate(test)
-                self.branches([body, orelse])
+                decided = self.evaluate(test)
+                if isinstance(decided, Known):
+                    self.block(body if decided.value else orelse)
+                else:
+                    self.branches([body, orelse])
             case ast.For() | ast.AsyncFor() | ast.While():
                 self.loop(node)
             case ast.With(items=items, body=body) | ast.AsyncWith(items=items, body=body):
@@ -158,8 +163,8 @@ class Program:
                 self.branches([*(case.body for case in cases), []])
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 self.define(node)
-            case ast.ClassDef(name=name):
-                self.classes[name] = node
+            case ast.ClassDef():
+                self.define_class(node)
             case ast.Import() | ast.ImportFrom():
                 self.bind_import(node)
             case ast.Global(names=names) | ast.Nonlocal(names=names):
@@ -187,6 +192,9 @@ class Program:
                 self.set_attribute(self.evaluate(owner), attr, value, target, node)
             case ast.Subscript(value=owner, slice=key):
                 self.expressions.set_item(self.evaluate(owner), key, value, target, node)
+            case ast.Tuple(elts=[first, port]) if isinstance(value, Server):
+                self.assign(first, value, None)
+                self.assign(port, self.listens_somewhere(value), None)
             case ast.Tuple(elts=targets) | ast.List(elts=targets):
                 items = value.items if isinstance(value, ListOf) else []
                 exact = len(items) == len(targets) and not any(e.expanded for e in items)
@@ -220,6 +228,13 @@ class Program:
             return
         self.assign(target, Symbol(f"augmented:{id(value)}"), value)
 
+    def listens_somewhere(self, server: Server) -> Symbol:
+        """The port of `process, port = launch_server_cmd(...)`, which chooses one."""
+        port = Symbol(f"port:{len(self.servers)}:{id(server)}")
+        self.servers = [held for held in self.servers if held is not server]
+        self.servers.append(Server(server.configuration, ("port", port.name)))
+        return port
+
     def snapshot(self) -> dict[str, Evaluated]:
         return fork(self.scope.names)
 
@@ -242,8 +257,8 @@ class Program:
             attribute_ends.append([attributes.values for attributes in own])
         self.scope.names = _joined_names(ends) if ends else before
         for index, attributes in enumerate(own):
-            values = [end[index] for end in attribute_ends]
-            attributes.values = _joined_names(values) if values else saved[index][1]
+            held = [end[index] for end in attribute_ends]
+            attributes.values = _joined_names(held) if held else saved[index][1]
         self.settle([*self.scope.names.values(), *_attribute_values(own)])
 
     def attributes_in_reach(self) -> list[Attributes]:
@@ -291,6 +306,8 @@ class Program:
         self.block(node.orelse)
         ends = [self.scope.names]
         for handler in node.handlers:
+            if handler.type is not None and _name(handler.type) in _MISSING_MODULE:
+                continue
             self.scope.names = fork(failed)
             self.block(handler.body)
             if not (handler.body and _leaves(handler.body[-1])):
@@ -313,6 +330,17 @@ class Program:
             if default is not None:
                 self.evaluate(default)
         self.bind(node.name, Function(node))
+
+    def define_class(self, node: ast.ClassDef) -> None:
+        """A class of this file; one of SGLang's with another name is what it was before."""
+        self.classes[node.name] = node
+        bases = [self.evaluate(base) for base in node.bases]
+        inherited = next((b for b in bases if isinstance(b, Target) and _starts(b)), None)
+        own = any(isinstance(m, _FunctionNode) and m.name == "__init__" for m in node.body)
+        if inherited is None or own:
+            self.bind(node.name, Symbol(f"class:{node.name}"))
+        else:
+            self.bind(node.name, inherited)
 
     def bind_import(self, node: ast.Import | ast.ImportFrom) -> None:
         for alias in node.names:
@@ -447,8 +475,14 @@ def _joined_names(ends: Sequence[dict[str, Evaluated]]) -> dict[str, Evaluated]:
 def _followed_names(names: dict[str, Evaluated]) -> Iterator[str]:
     """Names of the module that hold what is followed, under whatever name it was imported."""
     for name, value in names.items():
-        if isinstance(value, Config | Server | Client | Partial) or (isinstance(value, Target) and value.name.endswith(_STARTERS)):
+        if isinstance(value, Config | Server | Client | Partial) or (
+            isinstance(value, Target) and value.name.endswith(_STARTERS)
+        ):
             yield name
+
+
+def _starts(target: Target) -> bool:
+    return target.name.endswith(_STARTERS)
 
 
 def _attribute_values(owners: Iterable[Attributes]) -> Iterator[Evaluated]:

@@ -1,4 +1,4 @@
-"""From nodes of Python's tree to places of the text, and from string literals to their characters."""
+"""From nodes of Python's tree to places of the text, and from literals to their characters."""
 
 from __future__ import annotations
 

@@ -205,8 +205,11 @@ def copied(value: Evaluated) -> Evaluated:
 
 
 def joined(name: str, first: Evaluated | None, second: Evaluated | None) -> Evaluated:
-    """What a name holds after either of two branches."""
-    if first is not None and first == second:
+    """What a name holds after either of two branches. One that only one of them binds is bound
+    where it is used."""
+    if first is None or second is None:
+        return first or second or Symbol(f"join:{name}")
+    if first == second:
         return first
     match first, second:
         case Config() as a, Config() as b if a.origin is b.origin:

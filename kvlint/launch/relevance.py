@@ -21,7 +21,8 @@ _STARTS = (
 _EMBEDS = (b"is_embedding", b"is-embedding")
 _DECODES = (b".generate", b"async_generate", b"/generate", b"completions", b"attention")
 _BACKEND = re.compile(
-    rb"attention_backend[\"']?\]?\s*[=:,]\s*f?[\"'A-Z]|attention_backend=\w|attention-backend[\"' =]"
+    rb"attention_backend[\"']?\]?\s*[=:,]\s*f?[\"'A-Z]|attention_backend=\w"
+    rb"|attention-backend[\"' =]"
 )
 _FOLLOWED = re.compile(
     r"ServerArgs|Engine|Runtime|launch|sglang|generate|completions|attention|embedding|kv[-_]cache"

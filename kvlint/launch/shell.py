@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from kvlint.launch.arguments import Addition, LaunchConfiguration, Place, Word
@@ -88,7 +89,7 @@ def read_script(
 
 
 def _as_variable(match: re.Match[str]) -> str:
-    """`${{ matrix.backend }}` is replaced before the shell sees it: an unknown of the same length."""
+    """`${{ matrix.backend }}` is replaced before the shell runs: an unknown of the same length."""
     return "$" + "_" * (len(match.group()) - 1)
 
 
@@ -243,7 +244,9 @@ def _nested(script: _Script, words: Sequence[Word]) -> None:
         text = word.text
         if text and " " in text and "sglang" in text and word.offsets is not None:
             inner = Slice(text, word.offsets)
-            script.found.extend(read_script(inner, script.facts, script.source, script.depth + 1))
+            found = read_script(inner, script.facts, script.source, script.depth + 1)
+            # A text that merely names an option, as a commit's message, starts nothing.
+            script.found.extend(i for i in found if i.configuration and i.configuration.started)
 
 
 def _heredoc(script: _Script, node: Node) -> None:
@@ -270,8 +273,9 @@ def _line(script: _Script, offset: int) -> int:
 def _with_removals(script: _Script, words: list[Word]) -> list[Word]:
     """Each word with the text without which it is gone: it and the space before it."""
     removable = [words[0]]
-    for previous, word in zip(words, words[1:], strict=False):
-        near = previous.place.end <= word.place.start and not (previous.elsewhere or word.elsewhere)
+    for previous, word in pairwise(words):
+        here = not previous.elsewhere and not word.elsewhere
+        near = here and previous.place.end <= word.place.start
         gap = script.source.text[previous.place.end : word.place.start]
         # A comment line may stand there in a Dockerfile.
         removal = Place(previous.place.end, word.place.end) if near and "#" not in gap else None

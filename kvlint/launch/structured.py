@@ -16,7 +16,7 @@ from kvlint.launch.arguments import (
     Word,
     typed_setting,
 )
-from kvlint.launch.commands import Slice, configuration_of, launch_at
+from kvlint.launch.commands import NOOP_OPTION, Slice, configuration_of, launch_at
 from kvlint.launch.documents import Fields, Items, Scalar, Tree, moved
 from kvlint.launch.facts import NOOP_FLAG, LaunchFacts
 from kvlint.launch.shell import Invocation, read_script
@@ -41,6 +41,9 @@ _PROSE = frozenset(
         "title",
         "usage",
     }
+)
+_SCRIPT_KEYS = frozenset(
+    {"after_script", "args", "bash", "before_script", "cmd", "command", "run", "script", "shell"}
 )
 _COMMAND_KEYS = ("command", "cmd", "program", "runtimeExecutable", "image_command")
 _ARGUMENT_KEYS = ("args", "arguments", "runtimeArgs", "argv")
@@ -69,15 +72,15 @@ def read_documents(
     return reading.found
 
 
-def _visit(reading: _Reading, tree: Tree) -> None:
+def _visit(reading: _Reading, tree: Tree, script: bool = False) -> None:
     if id(tree) in reading.done:
         return
     if isinstance(tree, Scalar):
-        _shell(reading, tree)
+        _shell(reading, tree, script)
     elif isinstance(tree, Items):
         if not _argument_list(reading, [tree], tree):
             for item in tree.items:
-                _visit(reading, item)
+                _visit(reading, item, script)
     else:
         _container(reading, tree)
         settings = _settings(reading, tree, root=False)
@@ -87,7 +90,7 @@ def _visit(reading: _Reading, tree: Tree) -> None:
             if key.text.endswith((".yaml", ".yml")) and isinstance(value, Scalar):
                 _embedded_file(reading, value)
             elif key.text.lower() not in _PROSE and not key.text.startswith("$"):
-                _visit(reading, value)
+                _visit(reading, value, key.text.lower() in _SCRIPT_KEYS)
 
 
 def _embedded_file(reading: _Reading, scalar: Scalar) -> None:
@@ -102,12 +105,18 @@ def _embedded_file(reading: _Reading, scalar: Scalar) -> None:
     reading.found.extend(read_documents(trees, reading.facts, reading.source))
 
 
-def _shell(reading: _Reading, scalar: Scalar) -> None:
-    """A scalar that holds a command or a whole script."""
+def _shell(reading: _Reading, scalar: Scalar, script: bool) -> None:
+    """A scalar that holds a command or a whole `script`, or options by themselves."""
     text = scalar.text
-    if "sglang" not in text or " " not in text:
+    if " " not in text:
         return
-    reading.found.extend(_script(reading, scalar))
+    if NOOP_OPTION in text and text.lstrip().startswith("--"):
+        _add(reading, _split_words(reading, scalar), None)
+    elif "sglang" in text or (script and NOOP_OPTION in text):
+        found = _script(reading, scalar)
+        reading.found.extend(
+            i for i in found if script or (i.configuration and i.configuration.started)
+        )
 
 
 def _script(reading: _Reading, scalar: Scalar) -> list[Invocation]:
