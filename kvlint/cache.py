@@ -14,6 +14,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,8 @@ from kvlint.findings import Edit, Evidence, FileError, Finding, Fix, Span, Sugge
 from kvlint.source.index import digest
 
 FOLDER = ".kvlint_cache"
+RESTS = "rests"
+MOST_RESTS = 64
 ABSENT = ""
 """What stands for the content of a consulted file that does not exist."""
 
@@ -72,16 +75,26 @@ class Cache:
         if known is None:
             data = [[str(path), content] for path, content in rests_on]
             known = _checksum(json.dumps(data).encode())[:32]
-            _write(self.folder / "rests" / known, data)
+            _write(self.folder / RESTS / known, data)
             self._kept[id(rests_on)] = known
+            self._forget_the_oldest()
         return known
+
+    def _forget_the_oldest(self) -> None:
+        """Entries that rested on what is forgotten are made anew when asked for."""
+        known = sorted((self.folder / RESTS).iterdir(), key=lambda path: -path.stat().st_mtime)
+        for path in known[MOST_RESTS:]:
+            path.unlink(missing_ok=True)
 
     def _holds(self, name: str) -> bool:
         if name not in self._holding:
-            data = _read(self.folder / "rests" / name)
-            self._holding[name] = data is not None and all(
-                _is_as_it_was(path, content) for path, content in data
-            )
+            place = self.folder / RESTS / name
+            data = _read(place)
+            holds = data is not None and all(_is_as_it_was(path, known) for path, known in data)
+            self._holding[name] = holds
+            if holds:
+                with suppress(OSError):
+                    os.utime(place)
         return self._holding[name]
 
     def _mark(self, path: Path, content: str) -> list[str]:

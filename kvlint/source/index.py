@@ -6,6 +6,7 @@ Nothing here is imported or run: a module is its text and its syntax tree.
 from __future__ import annotations
 
 import ast
+import contextlib
 import hashlib
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -92,11 +93,18 @@ def parse(source: SourceFile) -> ast.Module:
 class Project:
     """Modules by dotted name, looked for under `roots`.
 
+    Packages named in `opaque` are never looked up by name: the catalogue says what they offer.
     `texts` replaces what is on disk. Files consulted are remembered, and names that no root has,
     since a result about one file rests on those too (`rests_on`).
     """
 
-    def __init__(self, roots: Sequence[Path], texts: Mapping[Path, bytes] | None = None) -> None:
+    def __init__(
+        self,
+        roots: Sequence[Path],
+        texts: Mapping[Path, bytes] | None = None,
+        opaque: frozenset[str] = frozenset(),
+    ) -> None:
+        self.opaque = opaque
         self.roots = tuple(dict.fromkeys(roots))
         self.texts = dict(texts or {})
         self._consulted: set[Path] = set()
@@ -107,6 +115,8 @@ class Project:
 
     def module(self, name: str) -> Module | None:
         """The module of that dotted name, None where no root has it or it does not parse."""
+        if name.partition(".")[0] in self.opaque:
+            return None
         if name not in self._by_name:
             self._by_name[name] = None
             path = self._find(name)
@@ -116,7 +126,10 @@ class Project:
                 self._consulted.add(path)
                 with suppress(SourceError, ParseError):
                     self._by_name[name] = self.module_at(path, name)
-        return self._by_name[name]
+        found = self._by_name[name]
+        if found is not None:
+            self._consulted.add(found.path)
+        return found
 
     def rests_on(self) -> tuple[tuple[Path, str], ...]:
         """What everything found so far rests on: each file consulted, with the sha256 of its
