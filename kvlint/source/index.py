@@ -6,7 +6,6 @@ Nothing here is imported or run: a module is its text and its syntax tree.
 from __future__ import annotations
 
 import ast
-import contextlib
 import hashlib
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
