@@ -57,12 +57,22 @@ class Scene:
 
     @cached_property
     def write_loc(self) -> Any:
-        """The locations as `set_kv_buffer` wants them: unified pools of 0.5.23 take physical ids
-        that say so."""
-        if not getattr(self.pool, "requires_physical_write_loc", False):
-            return self.loc
+        """The locations as `set_kv_buffer` wants them: SWA pools take the window's slots beside
+        them, unified pools of 0.5.23 physical ids that say so."""
+        import torch
+
         module = importlib.import_module("sglang.srt.mem_cache.memory_pool")
-        return module.KVWriteLoc(self.loc, physical=True)
+        bundle = getattr(module, "KVWriteLoc", None)
+        if bundle is None:
+            return self.loc
+        target = self.built.targets.get(self.layer_id)
+        if target is not None and target.k.startswith("swa_kv_pool."):
+            rows = target.rows(self.locations)
+            return bundle(self.loc, torch.tensor(rows, device=self.site.device))
+        inner = getattr(self.pool, "full_kv_pool", None) or self.pool
+        if getattr(inner, "requires_physical_write_loc", False):
+            return bundle(self.loc, physical=True)
+        return self.loc
 
     @cached_property
     def layer(self) -> Any:

@@ -275,7 +275,13 @@ def _layer_split_dsa(cls: type, site: Site) -> Built:
 
 
 def _hisparse_mha(cls: type, site: Site) -> Built:
-    return Built(construct(cls, _common(site)))
+    pool = construct(cls, _common(site))
+    pool.register_mapping(slot_mapping(site.device))
+    targets = {
+        layer: Target(f"k_buffer[{index}]", f"v_buffer[{index}]", OTHER_SLOTS)
+        for index, layer in enumerate((0, 1))
+    }
+    return Built(pool, targets=targets)
 
 
 def _minimax(cls: type, site: Site) -> Built:
@@ -339,15 +345,15 @@ def _nvfp4_main(cls: type, site: Site) -> Built:
     return Built(construct(cls, _nvfp4_parameters(site)), slots=(130, 200, 150))
 
 
-SWA_SLOTS = {17: 5, 40: 21, 33: 9}
-"""Full slot -> SWA slot, deliberately no identity."""
+OTHER_SLOTS = {17: 5, 40: 21, 33: 9}
+"""Full slot -> slot of a window or of the device's part, deliberately no identity."""
 
 
-def swa_mapping(device: str) -> Any:
+def slot_mapping(device: str) -> Any:
     import torch
 
     mapping = torch.zeros(SIZE + PAGE + 1, dtype=torch.int64, device=device)
-    for full, window in SWA_SLOTS.items():
+    for full, window in OTHER_SLOTS.items():
         mapping[full] = window
     return mapping
 
@@ -361,11 +367,11 @@ def _swa(cls: type, site: Site) -> Built:
         "token_to_kv_pool_class": pool_module("memory_pool").MHATokenToKVPool,
     }
     pool = construct(cls, offered, follow=False)
-    pool.register_mapping(swa_mapping(site.device))
+    pool.register_mapping(slot_mapping(site.device))
     targets = kv_targets((1, 3), "full_kv_pool.")
     for index, layer in enumerate((0, 2)):
         path = f"swa_kv_pool.{{}}_buffer[{index}]"
-        targets[layer] = Target(path.format("k"), path.format("v"), SWA_SLOTS)
+        targets[layer] = Target(path.format("k"), path.format("v"), OTHER_SLOTS)
     return Built(pool, layers=(0, 1, 2, 3), targets=targets)
 
 

@@ -101,16 +101,14 @@ def print_report(report: Report, engines: tuple[Engine, ...], options: RunOption
 def _print_details(console: Console, result: Result, options: RunOptions) -> None:
     from rich.text import Text
 
-    console.print(
-        Text(f"{result.verdict} ", style=_STYLES[result.verdict]),
-        Text(f"{result.probe.id} on {result.engine}"),
-        sep="",
-    )
-    for name, value in (("expected", result.expected), ("observed", result.observed)):
-        console.print(Text(f"  {name}: {value}"))
-    for line in result.details:
-        console.print(Text(f"    {line}"))
-    console.print(Text(f"  repeat: {repeat_command(result, options)}"))
+    # Piped text is for other programs: they break lines themselves.
+    wide = not console.is_terminal
+    title = Text(f"{result.verdict} ", style=_STYLES[result.verdict])
+    console.print(title.append(f"{result.probe.id} on {result.engine}", ""), soft_wrap=wide)
+    lines = [f"  expected: {result.expected}", f"  observed: {result.observed}"]
+    lines += [f"    {line}" for line in result.details]
+    for line in [*lines, f"  repeat: {repeat_command(result, options)}"]:
+        console.print(Text(line), soft_wrap=wide)
 
 
 def _print_footer(console: Console, report: Report) -> None:
@@ -119,7 +117,7 @@ def _print_footer(console: Console, report: Report) -> None:
     counts = ", ".join(f"{count} {verdict}" for verdict, count in summary(report.results).items())
     how = "interrupted: " if report.interrupted else ""
     console.print(Text(f"{how}{counts or 'no probe'} in {report.seconds:.1f} s"))
-    console.print(Text(footer(report.platform), style="dim"))
+    console.print(Text(footer(report.platform), style="dim"), soft_wrap=not console.is_terminal)
 
 
 def footer(platform: Platform) -> str:

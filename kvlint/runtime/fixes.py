@@ -67,8 +67,7 @@ def _with_misuse(
         return Judged("confirmed", _summary(call, good), lines)
     if call.error is not None:
         return Judged("confirmed", _summary(call, good), lines)
-    wrong = against(good.after, call.after)
-    if not wrong:
+    if not against(_expected(mutant, call.before, data["good"]), call.after):
         return Judged("refuted", "both halves have the same effect", lines)
     return Judged("confirmed", f"bad: {call.changed}; good: {good.changed}", lines)
 

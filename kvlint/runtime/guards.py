@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kvlint.runtime.arguments import Scene, arguments_for
-from kvlint.runtime.outcome import Call, Judged, error_text, frames_of, observe, wants_gpu
+from kvlint.runtime.outcome import Call, Judged, frames_of, observe
 from kvlint.runtime.storage import restore
 
 
@@ -74,7 +74,7 @@ def judge_facts(scene: Scene, data: Mapping[str, Any]) -> tuple[Judged, dict[str
         if call.changed:
             restore(call.before)
         matrix[name] = {"catalogue": fact["kind"], "observed": call.text}
-        if _works_only_on_paper(fact, name, call):
+        if _works_only_on_paper(scene, fact, name, call):
             wrong.append(f"{name}: the catalogue says that it works, it {call.text}")
     if wrong:
         return Judged("drift", f"{len(wrong)} disagree", tuple(wrong)), matrix
@@ -108,11 +108,15 @@ def _owner(cls: type, name: str) -> str | None:
     return None
 
 
-def _works_only_on_paper(fact: Mapping[str, Any], name: str, call: Call) -> bool:
-    """A NotImplementedError out of the accessor itself, where the catalogue has no guard."""
-    if fact["kind"] != "works" or not isinstance(call.error, NotImplementedError):
+def _works_only_on_paper(scene: Scene, fact: Mapping[str, Any], name: str, call: Call) -> bool:
+    """A NotImplementedError out of the accessor itself, where the catalogue has no guard. One out
+    of a sub-pool's accessor depends on which sub-pool it is."""
+    error = call.error
+    if fact["kind"] != "works" or not isinstance(error, NotImplementedError):
         return False
-    if wants_gpu(call.error):
+    last = error.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    if last is None or last.tb_frame.f_code.co_name != name:
         return False
-    frames = frames_of(call.error, last=1)
-    return bool(frames) and frames[0].endswith(f" {name}") and bool(error_text(call.error))
+    return last.tb_frame.f_locals.get("self") is scene.pool

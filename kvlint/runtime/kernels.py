@@ -9,6 +9,7 @@ Shapes: `rows` is a buffer's `shape[0]`, never `pool.size`; strides are elements
 """
 
 # No `from __future__ import annotations`: triton reads `tl.constexpr` from the signature.
+import os
 from typing import Any
 
 import torch
@@ -17,6 +18,8 @@ import triton.language as tl
 
 _INTEGERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 _BLOCK = 1024
+# Compiled, a block is registers; interpreted, it is one numpy array and every program costs.
+_CANARY_BLOCK = 4096 if os.environ.get("TRITON_INTERPRET", "0") != "1" else 1 << 16
 
 
 @triton.jit
@@ -296,14 +299,13 @@ def gather_rows(buffer: Any, loc: Any) -> Any:
 
 def fill_canary(data: Any) -> None:
     """Fill a uint8 vector with the position-dependent canary."""
-    block = 1 << 16
-    _fill_canary[(max(1, triton.cdiv(data.numel(), block)),)](data, data.numel(), BLOCK=block)
+    grid = (max(1, triton.cdiv(data.numel(), _CANARY_BLOCK)),)
+    _fill_canary[grid](data, data.numel(), BLOCK=_CANARY_BLOCK)
 
 
 def broken_canary(data: Any) -> Any:
     """1 for each byte of a uint8 vector that is not its canary, else 0."""
     broken = torch.zeros_like(data)
-    block = 1 << 16
-    grid = (max(1, triton.cdiv(data.numel(), block)),)
-    _scan_canary[grid](data, broken, data.numel(), BLOCK=block)
+    grid = (max(1, triton.cdiv(data.numel(), _CANARY_BLOCK)),)
+    _scan_canary[grid](data, broken, data.numel(), BLOCK=_CANARY_BLOCK)
     return broken

@@ -27,7 +27,6 @@ _VIOLATIONS: dict[str, dict[str, Any]] = {
     "disable_radix_cache": {"disable_radix_cache": False},
     "kv_cache_dtype=nvfp4": {"kv_cache_dtype": "nvfp4"},
     "kv_cache_dtype=fp4_mx_block16": {"kv_cache_dtype": "fp4_mx_block16"},
-    "kv_cache_dtype=fp4_e2m1": {"kv_cache_dtype": "fp4_e2m1"},
     "kv_cache_dtype=mxfp8": {"kv_cache_dtype": "mxfp8"},
     "attn_cp_size": {"attn_cp_size": 2},
     "enable_prefill_cp": {"enable_prefill_cp": True},

@@ -9,6 +9,7 @@ harmed. Runs only in child processes.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from kvlint.runtime.arguments import Scene
@@ -119,7 +120,7 @@ def _lost_rows(buffer: Any, scene: Scene, keys: Any, values: Any, name: str) -> 
 def _same(left: Any, right: Any) -> bool:
     import torch
 
-    return bool(torch.equal(bits(left.contiguous()), bits(right.contiguous())))
+    return bool(torch.equal(bits(left.contiguous()).flatten(), bits(right.contiguous()).flatten()))
 
 
 def shared_buffer_value_store(site: Site) -> Judged:
@@ -169,13 +170,18 @@ def paged_buffer_row_store(site: Site) -> Judged:
 
     from kvlint.runtime import kernels
 
-    scene = _dsv4_scene(site)
+    built = _dsv4_scene(site).built
+    scene = Scene(replace(built, slots=(5, 9, 7)), site, 0)
     holder = scene.pool.kv_buffer
     stride = int(holder[0].stride(0))
-    paths = {f"kv_buffer[{index}]": (holder, index) for index in range(len(holder))}
+    paths = {"kv_buffer[0]": (holder, 0)}
     arena = _arena(scene, paths, stride * (max(scene.locations) + 2))
     buffer = scene.pool.get_key_buffer(0).view(torch.uint8)
     rows = scene.rows((584,), salt=31).float().abs().mul(40).to(torch.uint8)
+    page = scene.pool.page_size
+    kernels.scatter_paged_pair(rows[:, :576], rows[:, 576:], buffer, scene.loc, page, 8)
+    if arena.strays() or not _same(_packed(buffer, scene, page), rows[:, :576].contiguous()):
+        return Judged("broken", "the paged store went astray")
     kernels.scatter_rows(rows, buffer, scene.loc, bounded=False)
     strays = arena.strays()
     if not strays:
@@ -252,9 +258,18 @@ def k_only_global_layer(site: Site) -> Judged:
     if done.error is not None or against(expected, done.after):
         return Judged("broken", f"the parent's writer {done.text}")
     scene = Scene(build(cls, site), site, 1)
+    sub_pool = scene.pool.index_k_pool
+
+    def misuse() -> None:
+        # 0.5.16's sub-pool has no setter: there its key buffer is stored into.
+        if hasattr(sub_pool, "set_k_buffer"):
+            sub_pool.set_k_buffer(1, scene.loc, rows.clone())
+        else:
+            sub_pool.get_key_buffer(1)[scene.loc] = rows
+
     return _strays_of(
         scene,
-        lambda: scene.pool.index_k_pool.set_k_buffer(1, scene.loc, rows.clone()),
+        misuse,
         lambda snapshot: put_index_k(snapshot, scene, rows),
         "the index keys of layer 1",
     )
@@ -334,7 +349,7 @@ def unified_untranslated_location(site: Site) -> Judged:
     found = kernels.gather_rows(window_k, scene.loc)
     if _same(found, held):
         return Judged("refuted", "the window's rows survived")
-    lost = int((bits(found) != bits(held)).sum()) * held.element_size()
+    lost = int((bits(found).flatten() != bits(held).flatten()).sum()) * held.element_size()
     slots = ", ".join(str(location) for location in scene.locations)
     return Judged("confirmed", f"{lost} bytes of the `swa` sub-pool's slots {slots} are lost")
 

@@ -42,7 +42,7 @@ _WRITERS: dict[str, dict[str, tuple[Engine, ...]]] = {
     "HybridLinearKVPool": {"set_kv_buffer": _PLAIN, "move_kv_cache": _TRITON},
     "UnifiedHybridLinearKVPool": {"set_kv_buffer": _PLAIN},
     "QSATokenToKVPool": {"set_kv_buffer": _PLAIN},
-    "UnifiedMHATokenToKVPool": {"set_kv_buffer": _PLAIN},
+    "UnifiedMHATokenToKVPool": {"set_kv_buffer": _TRITON},
     "MiniMaxSparseKVPool": {"set_kv_buffer": _PLAIN, "set_index_k_buffer": _PLAIN},
     "MHATokenToKOnlyPool": {"set_k_buffer": _PLAIN},
     "MLATokenToKVPool": {

@@ -170,6 +170,8 @@ def child_environment(engine: Engine, release: Release | None = None) -> dict[st
     )
     if engine != "cuda":
         environment["CUDA_VISIBLE_DEVICES"] = ""
+        # The FP4 pools compile their quantization for minutes; eager is the same code.
+        environment["TORCHDYNAMO_DISABLE"] = "1"
     if engine == "triton-interpreter":
         environment["TRITON_INTERPRET"] = "1"
     if release is not None and not release.installed:

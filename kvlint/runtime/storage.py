@@ -74,8 +74,13 @@ def _tensors(value: Any, path: str, seen: set[int]) -> Iterator[tuple[str, Any]]
         for key, item in value.items():
             yield from _tensors(item, f"{bare}[{key!r}].", seen)
     elif type(value).__module__.startswith(_OWN_MODULES) and not isinstance(value, type):
-        for name, item in sorted(_attributes(value).items()):
+        for name, item in _public_first(_attributes(value)):
             yield from _tensors(item, f"{path}{name}.", seen)
+
+
+def _public_first(attributes: dict[str, Any]) -> list[tuple[str, Any]]:
+    """A list that has two names is known by its public one."""
+    return sorted(attributes.items(), key=lambda item: (item[0].startswith("_"), item[0]))
 
 
 def _attributes(value: Any) -> dict[str, Any]:

@@ -84,6 +84,7 @@ def _prepare(report: Reporter) -> bool:
         for name in builders.POOL_MODULES:
             _import_pools(f"sglang.srt.mem_cache.{name}")
         _KEEP.append(compat.install_context())
+        _warm(builders)
     # Whatever an import of this size raises, the supervisor wants its text.
     except Exception as error:
         missing = getattr(error, "name", None) if isinstance(error, ImportError) else None
@@ -106,6 +107,21 @@ def _import_pools(module: str) -> None:
     except ModuleNotFoundError as error:
         if error.name != module:
             raise
+
+
+def _warm(builders: Any) -> None:
+    """One write into a small pool: SGLang imports a thousand modules at its first one, which
+    every fork would repeat. What goes wrong here goes wrong again in a probe, and is told there."""
+    from kvlint.runtime.arguments import Scene
+    from kvlint.runtime.outcome import attempt
+
+    def write() -> None:
+        site = builders.Site()
+        pool = builders.build(builders.pool_module("memory_pool").MHATokenToKVPool, site)
+        scene = Scene(pool, site, 0)
+        scene.pool.set_kv_buffer(scene.layer, scene.write_loc, scene.k, scene.v)
+
+    attempt(write)
 
 
 def _versions() -> dict[str, str]:
@@ -284,15 +300,25 @@ def _scene(plan: dict[str, Any], probe: dict[str, Any]) -> Any:
     site = _site(plan)
     built = build(pool_class(probe["pool"]), site)
     layers = built.layers
-    if probe["kind"] == "writer" and "index_k_buffer" in probe["accessor"]:
+    if probe["kind"] == "writer" and probe["accessor"] in ("set_index_k_buffer", "set_k_buffer"):
         layers = tuple(built.index_targets)
     return Scene(built, site, layers[0])
+
+
+_SCENES: dict[str, Any] = {}
+
+
+def _shared_scene(plan: dict[str, Any], probe: dict[str, Any]) -> Any:
+    """One instance for all guards of a class: they put back what they change."""
+    if probe["pool"] not in _SCENES:
+        _SCENES[probe["pool"]] = _scene(plan, probe)
+    return _SCENES[probe["pool"]]
 
 
 def _guard(plan: dict[str, Any], probe: dict[str, Any], matrix: dict[str, Any]) -> Any:
     from kvlint.runtime.guards import judge_guard
 
-    return judge_guard(_scene(plan, probe), probe["accessor"], probe["data"])
+    return judge_guard(_shared_scene(plan, probe), probe["accessor"], probe["data"])
 
 
 def _facts(plan: dict[str, Any], probe: dict[str, Any], matrix: dict[str, Any]) -> Any:
