@@ -194,7 +194,7 @@ class Calls:
     def local(
         self, node: ast.Call, definition: ast.FunctionDef | ast.AsyncFunctionDef
     ) -> Evaluated:
-        value, started = self.program.function_result(definition)
+        value, started = self.program.definitions.function_result(definition)
         self.program.servers.extend(started)
         for argument in node.args:
             held = self.program.evaluate(argument) if isinstance(argument, ast.Name) else None

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 
 from kvlint.findings import Finding
 from kvlint.launch.arguments import LaunchConfiguration
@@ -17,65 +16,37 @@ from kvlint.launch.engines import Decodes
 from kvlint.launch.facts import LaunchFacts
 from kvlint.launch.judge import DECODE
 from kvlint.launch.python_calls import Calls
+from kvlint.launch.python_definitions import Definitions
 from kvlint.launch.python_expressions import Expressions
+from kvlint.launch.python_syntax import (
+    assigned_names,
+    classes_in,
+    expects_errors,
+    functions_in,
+    is_fixture,
+    leaves,
+    name_of,
+)
 from kvlint.launch.python_values import (
     Attributes,
-    Client,
     Config,
     DictOf,
     Evaluated,
-    Function,
     Known,
     ListOf,
-    Partial,
+    Scope,
     SelfOf,
     Server,
     Symbol,
     Target,
-    copied,
     fork,
     joined,
 )
-from kvlint.launch.relevance import is_worth_reading
 from kvlint.rules import Rule
 from kvlint.source.text import SourceFile
 
-_SETUPS = (
-    "__init__",
-    "setUpClass",
-    "setup_class",
-    "asyncSetUp",
-    "setUp",
-    "setup_method",
-    "setup",
-    "__enter__",
-    "__aenter__",
-)
-_STARTERS = ("ServerArgs", "Engine", "Runtime", "launch_server", "prepare_server_args")
-_CAUGHT = frozenset(
-    {"Exception", "BaseException", "ValueError", "RuntimeError", "SystemExit", "AssertionError"}
-)
 _MISSING_MODULE = ("ImportError", "ModuleNotFoundError")
 _EXPECTING = frozenset({"raises", "assertRaises", "assertRaisesRegex", "suppress"})
-_FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
-
-
-@dataclass
-class Scope:
-    """The names of one function or module, and those around it."""
-
-    names: dict[str, Evaluated] = field(default_factory=dict)
-    outer: Scope | None = None
-    globals: set[str] = field(default_factory=set)
-    returned: list[Evaluated] = field(default_factory=list)
-
-    def lookup(self, name: str) -> Evaluated | None:
-        scope: Scope | None = self
-        while scope is not None:
-            if name in scope.names:
-                return scope.names[name]
-            scope = scope.outer
-        return None
 
 
 class Program:
@@ -105,6 +76,7 @@ class Program:
         self.decoder = Decodes(source, rules.get(DECODE))
         self.expressions = Expressions(self)
         self.calls = Calls(self)
+        self.definitions = Definitions(self)
 
     @property
     def decodes(self) -> list[Finding]:
@@ -114,13 +86,13 @@ class Program:
         """The configurations that the file states, in no order."""
         self.block(tree.body)
         self.followed = None
-        for node in list(_functions(tree.body)):
-            if _is_fixture(node):
-                self.fixture(node)
-        for node in list(_functions(tree.body)):
-            self.function_result(node)
-        for class_node in _classes(tree.body):
-            self.class_body(class_node)
+        for node in list(functions_in(tree.body)):
+            if is_fixture(node):
+                self.definitions.fixture(node)
+        for node in list(functions_in(tree.body)):
+            self.definitions.function_result(node)
+        for class_node in classes_in(tree.body):
+            self.definitions.class_body(class_node)
         engines = [c.configuration(self.plugins) for c in self.engines.values() if not c.guarded]
         return [*engines, *self.launches, *self.calls.commands.leftovers()]
 
@@ -162,9 +134,9 @@ class Program:
                 self.evaluate(subject)
                 self.branches([*(case.body for case in cases), []])
             case ast.FunctionDef() | ast.AsyncFunctionDef():
-                self.define(node)
+                self.definitions.define(node)
             case ast.ClassDef():
-                self.define_class(node)
+                self.definitions.define_class(node)
             case ast.Import() | ast.ImportFrom():
                 self.bind_import(node)
             case ast.Global(names=names) | ast.Nonlocal(names=names):
@@ -250,7 +222,7 @@ class Program:
             for attributes, values in saved:
                 attributes.values = fork(values)
             self.block(body)
-            if body and _leaves(body[-1]):
+            if body and leaves(body[-1]):
                 self.settle(self.scope.names.values())
                 continue
             ends.append(self.scope.names)
@@ -281,7 +253,7 @@ class Program:
         else:
             self.evaluate(node.iter)
             self.assign(node.target, Symbol(f"each:{id(node)}"), None)
-        for name in _assigned_names(node.body):
+        for name in assigned_names(node.body):
             if name in self.scope.names:
                 self.scope.names[name] = Symbol(f"loop:{name}:{id(node)}")
         self.branches([node.body, []])
@@ -291,7 +263,7 @@ class Program:
         guards = 0
         for item in items:
             call = item.context_expr
-            guards += isinstance(call, ast.Call) and _name(call.func) in _EXPECTING
+            guards += isinstance(call, ast.Call) and name_of(call.func) in _EXPECTING
             value = self.evaluate(call)
             if item.optional_vars is not None:
                 self.assign(item.optional_vars, value, None)
@@ -300,17 +272,17 @@ class Program:
 
     def try_block(self, node: ast.Try) -> None:
         before = self.snapshot()
-        with self.guard(any(_expects_errors(handler) for handler in node.handlers)):
+        with self.guard(any(expects_errors(handler) for handler in node.handlers)):
             self.block(node.body)
         failed = _joined_names([before, self.snapshot()])
         self.block(node.orelse)
         ends = [self.scope.names]
         for handler in node.handlers:
-            if handler.type is not None and _name(handler.type) in _MISSING_MODULE:
+            if handler.type is not None and name_of(handler.type) in _MISSING_MODULE:
                 continue
             self.scope.names = fork(failed)
             self.block(handler.body)
-            if not (handler.body and _leaves(handler.body[-1])):
+            if not (handler.body and leaves(handler.body[-1])):
                 ends.append(self.scope.names)
         self.scope.names = _joined_names(ends)
         self.settle(self.scope.names.values())
@@ -325,23 +297,6 @@ class Program:
         finally:
             self.guarded -= expected
 
-    def define(self, node: _FunctionNode) -> None:
-        for default in (*node.args.defaults, *node.args.kw_defaults, *node.decorator_list):
-            if default is not None:
-                self.evaluate(default)
-        self.bind(node.name, Function(node))
-
-    def define_class(self, node: ast.ClassDef) -> None:
-        """A class of this file; one of SGLang's with another name is what it was before."""
-        self.classes[node.name] = node
-        bases = [self.evaluate(base) for base in node.bases]
-        inherited = next((b for b in bases if isinstance(b, Target) and _starts(b)), None)
-        own = any(isinstance(m, _FunctionNode) and m.name == "__init__" for m in node.body)
-        if inherited is None or own:
-            self.bind(node.name, Symbol(f"class:{node.name}"))
-        else:
-            self.bind(node.name, inherited)
-
     def bind_import(self, node: ast.Import | ast.ImportFrom) -> None:
         for alias in node.names:
             if isinstance(node, ast.Import):
@@ -354,108 +309,6 @@ class Program:
             else:
                 module = "." * node.level + (node.module or "")
                 self.bind(alias.asname or alias.name, Target(f"{module}.{alias.name}"))
-
-    def fixture(self, node: _FunctionNode) -> None:
-        self.fixtures[node.name] = self.function_result(node)
-
-    def function_result(
-        self, node: _FunctionNode, owner: Attributes | None = None
-    ) -> tuple[Evaluated, list[Server]]:
-        """What a function returns or yields, and the servers that it starts. Read once."""
-        known = self.results.get(id(node)) if owner is None else None
-        if known is not None:
-            return known
-        if id(node) in self.running or not self.matters(node):
-            return Symbol(f"result:{node.name}:{id(node)}"), []
-        self.running.add(id(node))
-        scope, servers, guarded = self.scope, self.servers, self.guarded
-        self.scope = Scope(outer=self.module)
-        self.servers, self.guarded = list(servers), 0
-        self.bind_parameters(node, owner)
-        with self.decoder.within(node):
-            self.block(node.body)
-        self.settle(self.scope.names.values())
-        started = self.servers[len(servers) :]
-        result = self.returned(node)
-        self.scope, self.servers, self.guarded = scope, servers, guarded
-        self.running.discard(id(node))
-        if owner is None:
-            self.results[id(node)] = (result, started)
-        return result, started
-
-    def matters(self, node: _FunctionNode) -> bool:
-        """Whether the text of a function names anything that is followed."""
-        starts = self.source.line_starts
-        end = node.end_lineno or node.lineno
-        stop = starts[end] if end < len(starts) else len(self.source.text)
-        if self.followed is None:
-            self.followed = frozenset(_followed_names(self.module.names))
-        return is_worth_reading(self.source.text[starts[node.lineno - 1] : stop], self.followed)
-
-    def returned(self, node: _FunctionNode) -> Evaluated:
-        values = self.scope.returned
-        if values and all(value == values[0] for value in values):
-            return copied(values[0])
-        return Symbol(f"result:{node.name}:{id(node)}")
-
-    def bind_parameters(self, node: _FunctionNode, owner: Attributes | None) -> None:
-        arguments = node.args
-        names = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-        for position, argument in enumerate(names):
-            value: Evaluated = Symbol(f"parameter:{node.name}:{argument.arg}:{id(node)}")
-            if position == 0 and owner is not None and not _is_static(node):
-                value = SelfOf(owner)
-            elif argument.arg in self.fixtures:
-                value, started = self.fixtures[argument.arg]
-                self.servers.extend(started)
-            self.scope.names[argument.arg] = value
-        for rest in (arguments.vararg, arguments.kwarg):
-            if rest is not None:
-                self.scope.names[rest.arg] = Symbol(f"parameter:{rest.arg}:{id(node)}")
-
-    def class_body(self, node: ast.ClassDef) -> None:
-        """A class: its attributes, what its set-up does, then its other methods."""
-        attributes = Attributes()
-        methods: dict[str, _FunctionNode] = {}
-        for base in reversed(self.lineage(node)):
-            scope = self.scope
-            self.scope = Scope(names=attributes.values, outer=self.module)
-            for statement in base.body:
-                if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
-                    methods[statement.name] = statement
-                    if _is_fixture(statement):
-                        self.scope.names.pop(statement.name, None)
-                else:
-                    self.statement(statement)
-            attributes.values = self.scope.names
-            self.scope = scope
-        servers = list(self.servers)
-        for name in [n for n in _SETUPS if n in methods]:
-            self.servers.extend(self.function_result(methods[name], attributes)[1])
-        outer_fixtures = dict(self.fixtures)
-        for name, method in methods.items():
-            if _is_fixture(method):
-                self.fixtures[name] = self.function_result(method, attributes)
-                if _is_autouse(method):
-                    self.servers.extend(self.fixtures[name][1])
-        for name, method in methods.items():
-            if name not in _SETUPS and not _is_fixture(method):
-                attributes_before = fork(attributes.values)
-                self.function_result(method, attributes)
-                attributes.values = attributes_before
-        self.settle(attributes.values.values())
-        self.servers, self.fixtures = servers, outer_fixtures
-
-    def lineage(self, node: ast.ClassDef) -> list[ast.ClassDef]:
-        """The class and those of its bases that this file defines, nearest first."""
-        found, queue = [], [node]
-        while queue:
-            current = queue.pop(0)
-            if current not in found:
-                found.append(current)
-                names = [base.id for base in current.bases if isinstance(base, ast.Name)]
-                queue.extend(self.classes[name] for name in names if name in self.classes)
-        return found
 
 
 def _joined_names(ends: Sequence[dict[str, Evaluated]]) -> dict[str, Evaluated]:
@@ -472,86 +325,6 @@ def _joined_names(ends: Sequence[dict[str, Evaluated]]) -> dict[str, Evaluated]:
     return result
 
 
-def _followed_names(names: dict[str, Evaluated]) -> Iterator[str]:
-    """Names of the module that hold what is followed, under whatever name it was imported."""
-    for name, value in names.items():
-        if isinstance(value, Config | Server | Client | Partial) or (
-            isinstance(value, Target) and value.name.endswith(_STARTERS)
-        ):
-            yield name
-
-
-def _starts(target: Target) -> bool:
-    return target.name.endswith(_STARTERS)
-
-
 def _attribute_values(owners: Iterable[Attributes]) -> Iterator[Evaluated]:
     for owner in owners:
         yield from owner.values.values()
-
-
-def _leaves(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.Return | ast.Raise | ast.Continue | ast.Break)
-
-
-def _expects_errors(handler: ast.ExceptHandler) -> bool:
-    """Whether a handler catches what SGLang raises and goes on."""
-    names = {_name(node) for node in ast.walk(handler.type)} if handler.type else {"Exception"}
-    if not names & _CAUGHT:
-        return False
-    for node in ast.walk(handler):
-        if isinstance(node, ast.Raise):
-            return False
-        if isinstance(node, ast.Call) and _name(node.func) in ("exit", "_exit", "fail"):
-            return False
-    return True
-
-
-def _name(node: ast.AST) -> str:
-    match node:
-        case ast.Name(id=name) | ast.Attribute(attr=name):
-            return name
-        case ast.Call(func=function):
-            return _name(function)
-    return ""
-
-
-def _is_fixture(node: _FunctionNode) -> bool:
-    return any(_name(decorator) == "fixture" for decorator in node.decorator_list)
-
-
-def _is_autouse(node: _FunctionNode) -> bool:
-    return any("autouse=True" in ast.unparse(decorator) for decorator in node.decorator_list)
-
-
-def _is_static(node: _FunctionNode) -> bool:
-    return any(_name(decorator) == "staticmethod" for decorator in node.decorator_list)
-
-
-def _functions(body: Iterable[ast.stmt]) -> Iterator[_FunctionNode]:
-    """Functions of the module, those inside of other functions included."""
-    for statement in body:
-        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield statement
-            yield from _functions(statement.body)
-        elif not isinstance(statement, ast.ClassDef):
-            for name in ("body", "orelse", "finalbody"):
-                yield from _functions(getattr(statement, name, None) or [])
-
-
-def _classes(body: Iterable[ast.stmt]) -> Iterator[ast.ClassDef]:
-    for statement in body:
-        if isinstance(statement, ast.ClassDef):
-            yield statement
-        elif not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
-            for name in ("body", "orelse", "finalbody"):
-                yield from _classes(getattr(statement, name, None) or [])
-
-
-def _assigned_names(body: Sequence[ast.stmt]) -> set[str]:
-    return {
-        node.id
-        for statement in body
-        for node in ast.walk(statement)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-    }

@@ -178,6 +178,24 @@ Evaluated = (
 )
 
 
+@dataclass
+class Scope:
+    """The names of one function or module, and those around it."""
+
+    names: dict[str, Evaluated] = field(default_factory=dict)
+    outer: Scope | None = None
+    globals: set[str] = field(default_factory=set)
+    returned: list[Evaluated] = field(default_factory=list)
+
+    def lookup(self, name: str) -> Evaluated | None:
+        scope: Scope | None = self
+        while scope is not None:
+            if name in scope.names:
+                return scope.names[name]
+            scope = scope.outer
+        return None
+
+
 def fork(values: dict[str, Evaluated]) -> dict[str, Evaluated]:
     """The same names with copies of what can change, for a branch."""
     forked = dict(values)

@@ -1,0 +1,78 @@
+"""Small questions about Python's syntax tree."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Sequence
+
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+_CAUGHT = frozenset(
+    {"Exception", "BaseException", "ValueError", "RuntimeError", "SystemExit", "AssertionError"}
+)
+
+
+def leaves(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Return | ast.Raise | ast.Continue | ast.Break)
+
+
+def expects_errors(handler: ast.ExceptHandler) -> bool:
+    """Whether a handler catches what SGLang raises and goes on."""
+    names = {name_of(node) for node in ast.walk(handler.type)} if handler.type else {"Exception"}
+    if not names & _CAUGHT:
+        return False
+    for node in ast.walk(handler):
+        if isinstance(node, ast.Raise):
+            return False
+        if isinstance(node, ast.Call) and name_of(node.func) in ("exit", "_exit", "fail"):
+            return False
+    return True
+
+
+def name_of(node: ast.AST) -> str:
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name
+        case ast.Call(func=function):
+            return name_of(function)
+    return ""
+
+
+def is_fixture(node: FunctionNode) -> bool:
+    return any(name_of(decorator) == "fixture" for decorator in node.decorator_list)
+
+
+def is_autouse(node: FunctionNode) -> bool:
+    return any("autouse=True" in ast.unparse(decorator) for decorator in node.decorator_list)
+
+
+def is_static(node: FunctionNode) -> bool:
+    return any(name_of(decorator) == "staticmethod" for decorator in node.decorator_list)
+
+
+def functions_in(body: Iterable[ast.stmt]) -> Iterator[FunctionNode]:
+    """Functions of the module, those inside of other functions included."""
+    for statement in body:
+        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield statement
+            yield from functions_in(statement.body)
+        elif not isinstance(statement, ast.ClassDef):
+            for name in ("body", "orelse", "finalbody"):
+                yield from functions_in(getattr(statement, name, None) or [])
+
+
+def classes_in(body: Iterable[ast.stmt]) -> Iterator[ast.ClassDef]:
+    for statement in body:
+        if isinstance(statement, ast.ClassDef):
+            yield statement
+        elif not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
+            for name in ("body", "orelse", "finalbody"):
+                yield from classes_in(getattr(statement, name, None) or [])
+
+
+def assigned_names(body: Sequence[ast.stmt]) -> set[str]:
+    return {
+        node.id
+        for statement in body
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
