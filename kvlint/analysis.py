@@ -23,7 +23,7 @@ from kvlint.findings import FileError, Finding
 from kvlint.inference.context import Context
 from kvlint.inference.uses import Use
 from kvlint.rules import Rule, builtin_rules
-from kvlint.source.index import Module, ParseError, Project, import_root
+from kvlint.source.index import Module, ParseError, Project, import_root, module_name
 from kvlint.source.text import SourceError, SourceFile, decode_source, read_source
 
 CHECKS: dict[str, Check] = {
@@ -38,12 +38,14 @@ _WORDS = (
     b"KVPool",
     b"KVCache",
     b"kv_pool",
+    b"_kv_buffer",
     b"kvcache",
     b"KOnlyPool",
     b"DevicePool",
     b"IndexerPool",
+    b"k_pool",
+    b"MambaPool",
 )
-_WORDS_MORE = (b"_kv_buffer", b"k_pool", b"MambaPool")
 _CLASS = re.compile(rb"^[ \t]*class\s+(\w+)\s*\(([^)]*)\)", re.M)
 
 
@@ -83,9 +85,12 @@ def relevant(path: Path, data: bytes) -> bool:
     """Whether a Python file can matter at all: whether it speaks of pools or of launching."""
     from kvlint import launch
 
-    if any(word in data for word in _WORDS) or any(word in data for word in _WORDS_MORE):
-        return True
-    return launch.is_candidate(path, data)
+    return speaks_of_pools(data) or launch.is_candidate(path, data)
+
+
+def speaks_of_pools(data: bytes) -> bool:
+    """Whether a file names a pool class, a way to come by a pool, or an accessor."""
+    return any(word in data for word in _WORDS)
 
 
 def pool_files(files: Sequence[Path], catalogue: Catalogue) -> tuple[Path, ...]:
@@ -127,11 +132,13 @@ def make_context(request: Request) -> Context:
     from kvlint.inference.context import module_frame
 
     roots = dict.fromkeys([*(import_root(path) for path in request.files[:1]), *request.roots])
-    project = Project(tuple(roots), request.texts)
+    project = Project(tuple(roots), request.texts, frozenset(["sglang"]))
     catalogue = replace(request.catalogue, classes=dict(request.catalogue.classes))
     context = Context(project, View(catalogue), _holders_by_owner(catalogue.holders))
     files = request.pool_files
     for path in pool_files(request.files, catalogue) if files is None else files:
+        if module_name(path).startswith("sglang."):
+            continue
         try:
             module = project.module_at(path)
         except (SourceError, ParseError):
@@ -190,8 +197,10 @@ def check_module(request: Request, context: Context, module: Module) -> tuple[Fi
         for rule in request.rules
         if rule.holds_for(version) and (request.pedantic or not rule.pedantic)
     ]
-    uses = tuple(uses_of(context, module))
-    found = list(_asked(context, module, uses, rules, request.rules))
+    found: list[Finding] = []
+    if module.path in request.named or speaks_of_pools(module.source.data):
+        uses = tuple(uses_of(context, module))
+        found += _asked(context, module, uses, rules, request.rules)
     launching = [rule for rule in rules if rule.check == "launch" or rule.code == "KV301"]
     if launching:
         found += launch.check_python(module.source, module.tree, launching, version)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from kvlint.catalogue.class_facts import own_facts
 from kvlint.inference.context import Context, Env, Frame, module_frame
+from kvlint.inference.slicing import Bindings, bindings_in
 from kvlint.inference.values import (
     NOTHING,
     UNKNOWN,
@@ -70,7 +71,7 @@ def class_info(frame: Frame, env: Env, node: ast.ClassDef) -> ClassInfo:
     outer = (env, *frame.outer) if frame.function is not None else ()
     is_pool = any(is_pool_class(ctx, base) for base in bases)
     info = ClassInfo(qualname, frame.module, node, bases, is_pool, outer)
-    _index_members(info)
+    _index_members(ctx, info)
     ctx.class_of_node[node] = info
     ctx.classes[qualname] = info
     if is_pool or _is_mixin_of_catalogue(ctx, bases):
@@ -118,12 +119,12 @@ def is_pool_class(ctx: Context, qualname: str) -> bool:
     return info is not None and info.is_pool
 
 
-def _index_members(info: ClassInfo) -> None:
+def _index_members(ctx: Context, info: ClassInfo) -> None:
     for statement in _body(info.node.body):
         for name in _member_names(statement):
             info.members.setdefault(name, []).append(statement)
         if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            for name in sorted(_self_stores(statement)):
+            for name in bindings_of_function(ctx, statement).stores:
                 info.stores.setdefault(name, []).append(statement)
 
 
@@ -147,18 +148,10 @@ def _member_names(statement: ast.stmt) -> Iterator[str]:
                 yield target.id
 
 
-def _self_stores(function: FunctionNode) -> set[str]:
-    if not function.args.args and not function.args.posonlyargs:
-        return set()
-    first = (function.args.posonlyargs or function.args.args)[0].arg
-    return {
-        node.attr
-        for node in ast.walk(function)
-        if isinstance(node, ast.Attribute)
-        and isinstance(node.ctx, ast.Store)
-        and isinstance(node.value, ast.Name)
-        and node.value.id == first
-    }
+def bindings_of_function(ctx: Context, function: FunctionNode) -> Bindings:
+    if function not in ctx.bindings:
+        ctx.bindings[function] = bindings_in(function)
+    return ctx.bindings[function]
 
 
 def ancestors(ctx: Context, qualname: str) -> list[str]:
@@ -233,24 +226,14 @@ def _declared(ctx: Context, info: ClassInfo, name: str) -> Value | None:
                 )
                 return Value(without_none(declared).atoms, (step,))
     for method in info.stores.get(name, []):
-        for node in ast.walk(method):
-            if isinstance(node, ast.AnnAssign) and _is_self_target(node.target, method, name):
-                frame = class_frame(ctx, info)
-                declared = annotation_value(frame, {}, node.annotation)
-                if declared.known:
-                    text = f"`self.{name}` is annotated `{ast.unparse(node.annotation)}`"
-                    return Value(without_none(declared).atoms, (frame.evidence(text, node),))
+        node = bindings_of_function(ctx, method).annotated.get(name)
+        if node is not None:
+            frame = class_frame(ctx, info)
+            declared = annotation_value(frame, {}, node.annotation)
+            if declared.known:
+                text = f"`self.{name}` is annotated `{ast.unparse(node.annotation)}`"
+                return Value(without_none(declared).atoms, (frame.evidence(text, node),))
     return None
-
-
-def _is_self_target(target: ast.expr, method: FunctionNode, name: str) -> bool:
-    first = (method.args.posonlyargs or method.args.args)[0].arg
-    return (
-        isinstance(target, ast.Attribute)
-        and target.attr == name
-        and isinstance(target.value, ast.Name)
-        and target.value.id == first
-    )
 
 
 def _assigned(ctx: Context, info: ClassInfo, name: str) -> Iterator[Value]:

@@ -9,6 +9,7 @@ from typing import Any
 from kvlint.inference.access import attribute
 from kvlint.inference.context import Env, Frame
 from kvlint.inference.recording import record_access, record_store, record_sub_pool_store
+from kvlint.inference.slicing import names_in
 from kvlint.inference.symbols import name_value
 from kvlint.inference.values import (
     NOTHING,
@@ -90,7 +91,7 @@ def _assign_name(frame: Frame, env: Env, name: str, found: Value, source: ast.ex
     for kept in [kept for kept, test in frame.tests.items() if _mentions(test, name)]:
         del frame.tests[kept]
     frame.tests.pop(name, None)
-    if isinstance(source, (ast.Call, ast.BoolOp, ast.Compare, ast.UnaryOp)):
+    if source is not None and _is_test(source):
         frame.tests[name] = source
     env[name] = found
     for _, snapshot in frame.nested:
@@ -102,8 +103,24 @@ def _assign_name(frame: Frame, env: Env, name: str, found: Value, source: ast.ex
             snapshot[name] = found
 
 
+def _is_test(node: ast.expr) -> bool:
+    """Whether an expression is worth keeping as a condition: it asks for a class."""
+    if isinstance(node, ast.UnaryOp):
+        return isinstance(node.op, ast.Not) and _is_test(node.operand)
+    if isinstance(node, ast.BoolOp):
+        return any(_is_test(operand) for operand in node.values)
+    if isinstance(node, ast.Compare):
+        return isinstance(node.ops[0], (ast.Is, ast.IsNot, ast.Eq, ast.NotEq, ast.In, ast.NotIn))
+    if not isinstance(node, ast.Call):
+        return False
+    name = node.func.id if isinstance(node.func, ast.Name) else ""
+    return name in ("isinstance", "issubclass", "hasattr", "bool") or name.startswith(
+        ("is_", "_is")
+    )
+
+
 def _mentions(test: ast.expr, name: str) -> bool:
-    return any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(test))
+    return any(found == name for found in names_in(test))
 
 
 def _assign_attribute(frame: Frame, env: Env, target: ast.Attribute, found: Value) -> None:

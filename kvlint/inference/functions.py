@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 
 from kvlint.inference.annotations import annotation_value
-from kvlint.inference.classes import ClassInfo, FunctionNode, class_frame
+from kvlint.inference.classes import ClassInfo, FunctionNode, bindings_of_function, class_frame
 from kvlint.inference.context import Context, Env, Frame
-from kvlint.inference.slicing import Bindings, Slice, bindings_in, closure
+from kvlint.inference.slicing import Slice, closure
 from kvlint.inference.uses import Recorder
 from kvlint.inference.values import (
     NEVER,
@@ -124,16 +124,10 @@ def return_value(ctx: Context, called: Function) -> Value:
     frame = class_frame(ctx, info) if info is not None else Frame(ctx, called.module)
     if function.returns is not None:
         return _declared_result(frame, function, called)
-    if bindings_of_function(ctx, function).plain_returns:
+    if bindings_of_function(ctx, function).plain_result:
         return UNKNOWN
     key = (function, _self_class(called))
     return ctx.ask(key, ctx.returns, lambda: _inferred_result(frame, called), UNKNOWN)
-
-
-def bindings_of_function(ctx: Context, function: FunctionNode) -> Bindings:
-    if function not in ctx.bindings:
-        ctx.bindings[function] = bindings_in(function)
-    return ctx.bindings[function]
 
 
 def _self_class(called: Function) -> str | None:
@@ -190,7 +184,7 @@ def property_value(ctx: Context, info: ClassInfo, function: FunctionNode) -> Val
 def stores_of(ctx: Context, info: ClassInfo, method: FunctionNode, name: str) -> list[Value]:
     """What a method assigns to one attribute of self."""
     bindings = bindings_of_function(ctx, method)
-    if name in bindings.plain_stores:
+    if bindings.is_plain_store(name):
         return [UNKNOWN]
 
     def work() -> list[Value]:

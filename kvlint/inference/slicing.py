@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 _PLAIN = (ast.Constant, ast.Compare, ast.JoinedStr, ast.UnaryOp)
@@ -25,58 +26,87 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class Bindings:
-    """What a function binds: name -> names read for it; what it stores on self; what it returns."""
+    """What a function binds. Only statements are walked; the names that an expression reads are
+    looked up when a question follows it."""
 
-    reads: dict[str, frozenset[str]]
-    stores: dict[str, frozenset[str]]
-    returned: frozenset[str]
-    plain_stores: frozenset[str]
-    """Attributes that are only ever given constants, comparisons and the like."""
-    plain_returns: bool
+    names: dict[str, list[ast.expr]]
+    """Name -> expressions bound to it, put into it, or assigned to an attribute of it."""
+    stores: dict[str, list[ast.expr]]
+    """Attribute of self -> expressions assigned to it."""
+    annotated: dict[str, ast.AnnAssign]
+    """Attribute of self -> the assignment that annotates it."""
+    returned: list[ast.expr]
+    yields: bool
+
+    def is_plain_store(self, attribute: str) -> bool:
+        return all(is_plain(value) for value in self.stores.get(attribute, ()))
+
+    @property
+    def plain_result(self) -> bool:
+        return all(is_plain(value) for value in self.returned)
 
 
 def names_in(node: ast.AST) -> Iterator[str]:
     """Names that an expression reads."""
-    stack: list[ast.AST] = [node]
+    stack: list[Any] = [node]
     while stack:
         current = stack.pop()
         if isinstance(current, ast.Name):
             yield current.id
-        else:
-            stack.extend(ast.iter_child_nodes(current))
+        elif isinstance(current, list):
+            stack.extend(current)
+        elif isinstance(current, ast.AST):
+            stack.extend(getattr(current, name, None) for name in current._fields)
 
 
 def bindings_in(function: FunctionNode) -> Bindings:
     """Read a function's bindings off, nested functions left out."""
     positional = [*function.args.posonlyargs, *function.args.args]
     first = positional[0].arg if positional else None
-    reads: dict[str, set[str]] = {}
-    stores: dict[str, set[str]] = {}
-    bearing: set[str] = set()
-    returned: set[str] = set()
-    returns_something = False
-    for target, values in _bound(function.body):
-        used = {name for each in values for name in names_in(each)}
-        if isinstance(target, ast.Return):
-            returned |= used
-            returns_something = returns_something or not all(is_plain(v) for v in values)
+    found = Bindings({}, {}, {}, [], any_yield(function))
+    for target, value in _bound(function.body):
+        if target is None:
+            found.returned.append(value)
             continue
         for node in _targets(target):
             if isinstance(node, ast.Name):
-                reads.setdefault(node.id, set()).update(used)
-            elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-                if node.value.id == first:
-                    stores.setdefault(node.attr, set()).update(used)
-                    if not values or not all(is_plain(v) for v in values):
-                        bearing.add(node.attr)
-                else:
-                    reads.setdefault(node.value.id, set()).update(used)
-    return Bindings(
-        {name: frozenset(used) for name, used in reads.items()},
-        {name: frozenset(used) for name, used in stores.items()},
-        frozenset(returned),
-        frozenset(set(stores) - bearing),
-        not returns_something,
+                found.names.setdefault(node.id, []).append(value)
+            elif isinstance(node, ast.Attribute):
+                _bind_attribute(found, node, value, first)
+    for node in _annotations(function.body, first):
+        target = node.target
+        if isinstance(target, ast.Attribute):
+            found.annotated.setdefault(target.attr, node)
+    return found
+
+
+def _bind_attribute(
+    found: Bindings, node: ast.Attribute, value: ast.expr, first: str | None
+) -> None:
+    root: ast.expr = node
+    while isinstance(root, (ast.Attribute, ast.Subscript)):
+        root = root.value
+    if isinstance(node.value, ast.Name) and node.value.id == first:
+        found.stores.setdefault(node.attr, []).append(value)
+    elif isinstance(root, ast.Name):
+        found.names.setdefault(root.id, []).append(value)
+
+
+def _annotations(body: list[ast.stmt], first: str | None) -> Iterator[ast.AnnAssign]:
+    for statement in _statements(body):
+        if (
+            isinstance(statement, ast.AnnAssign)
+            and isinstance(statement.target, ast.Attribute)
+            and isinstance(statement.target.value, ast.Name)
+            and statement.target.value.id == first
+        ):
+            yield statement
+
+
+def any_yield(function: FunctionNode) -> bool:
+    return any(
+        isinstance(getattr(statement, "value", None), (ast.Yield, ast.YieldFrom))
+        for statement in _statements(function.body)
     )
 
 
@@ -100,36 +130,66 @@ def _targets(target: ast.AST) -> Iterator[ast.AST]:
         yield target
 
 
-def _bound(body: Iterable[ast.AST]) -> Iterator[tuple[ast.AST, list[ast.expr]]]:
-    stack: list[ast.AST] = list(body)
+def _statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    """Statements of a function's body, those of its blocks included, nested functions' not."""
+    stack = list(body)
     while stack:
-        node = stack.pop()
+        statement = stack.pop()
+        yield statement
+        if isinstance(statement, _OWN_SCOPE):
+            continue
+        for name in ("body", "orelse", "finalbody"):
+            block = getattr(statement, name, None)
+            if block:
+                stack.extend(block)
+        for part in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
+            stack.extend(part.body)
+
+
+_OWN_SCOPE = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_ADDING = ("append", "add", "insert", "extend", "appendleft", "update", "setdefault")
+
+
+def _bound(body: Iterable[ast.stmt]) -> Iterator[tuple[ast.expr | None, ast.expr]]:
+    """(target, value) for each binding; the target of what is returned or yielded is None."""
+    for node in _statements(body):
         if isinstance(node, ast.Assign):
             for target in node.targets:
-                yield target, [node.value]
+                yield target, node.value
         elif isinstance(node, ast.AnnAssign):
-            values = [node.annotation, *([node.value] if node.value is not None else [])]
-            yield node.target, values
+            yield node.target, node.value if node.value is not None else node.annotation
         elif isinstance(node, ast.AugAssign):
-            yield node.target, []
-        elif isinstance(node, ast.NamedExpr):
-            yield node.target, [node.value]
+            yield node.target, node.value
         elif isinstance(node, (ast.For, ast.AsyncFor)):
-            yield node.target, [node.iter]
-        elif isinstance(node, ast.withitem) and node.optional_vars is not None:
-            yield node.optional_vars, [node.context_expr]
-        elif isinstance(node, (ast.Return, ast.Yield, ast.YieldFrom)):
-            yield ast.Return(), [node.value] if node.value is not None else []
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            # `pools.append(pool)`: the list holds it from here on.
-            if node.func.attr in ("append", "add", "insert", "extend", "appendleft"):
-                yield node.func.value, list(node.args)
+            yield node.target, node.iter
+        elif isinstance(node, (ast.With, ast.AsyncWith)):
+            for item in node.items:
+                if item.optional_vars is not None:
+                    yield item.optional_vars, item.context_expr
         elif isinstance(node, ast.Match):
             for case in node.cases:
                 for name in _captured(case.pattern):
-                    yield ast.Name(name, ast.Store()), [node.subject]
-        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
-            stack.extend(ast.iter_child_nodes(node))
+                    yield ast.Name(name, ast.Store()), node.subject
+        yield from _in_expressions(node)
+
+
+def _in_expressions(node: ast.stmt) -> Iterator[tuple[ast.expr | None, ast.expr]]:
+    value = getattr(node, "value", None)
+    if isinstance(node, ast.Return) and value is not None:
+        yield None, value
+    elif isinstance(value, (ast.Yield, ast.YieldFrom)) and value.value is not None:
+        yield None, value.value
+    elif isinstance(node, ast.Expr) and isinstance(value, ast.Call):
+        function = value.func
+        if isinstance(function, ast.Attribute) and function.attr in _ADDING:
+            # `pools.append(pool)`: the list holds it from here on.
+            for argument in value.args:
+                yield function.value, argument
+    for expression in (value, getattr(node, "test", None)):
+        if isinstance(expression, (ast.NamedExpr, ast.BoolOp, ast.Compare, ast.Call, ast.UnaryOp)):
+            for inner in ast.walk(expression):
+                if isinstance(inner, ast.NamedExpr):
+                    yield inner.target, inner.value
 
 
 def _captured(pattern: ast.pattern) -> Iterator[str]:
@@ -139,13 +199,14 @@ def _captured(pattern: ast.pattern) -> Iterator[str]:
             yield name
 
 
-def closure(bindings: Bindings, start: Iterable[str]) -> frozenset[str]:
-    """The names that the start depends on through the function's own assignments."""
-    found = set(start)
+def closure(bindings: Bindings, start: Iterable[ast.expr]) -> frozenset[str]:
+    """The names that expressions depend on through the function's own assignments."""
+    found = {name for expression in start for name in names_in(expression)}
     queue = list(found)
     while queue:
-        for name in bindings.reads.get(queue.pop(), ()):
-            if name not in found:
-                found.add(name)
-                queue.append(name)
+        for value in bindings.names.get(queue.pop(), ()):
+            for name in names_in(value):
+                if name not in found:
+                    found.add(name)
+                    queue.append(name)
     return frozenset(found)
