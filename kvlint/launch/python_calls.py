@@ -141,7 +141,10 @@ class Calls:
         if name == "dataclasses.replace" and positional:
             return self.replaced(node, positional[0].value, keywords)
         if name in ("copy.copy", "copy.deepcopy") and positional:
-            return copied(positional[0].value)
+            held = positional[0].value
+            if isinstance(held, Config):
+                return self.made(node, held.kind, dict(held.arguments), held.complete)
+            return copied(held)
         if name == "functools.partial" and positional:
             target = positional[0].value
             if isinstance(target, Target):

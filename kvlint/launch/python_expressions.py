@@ -22,7 +22,6 @@ from kvlint.launch.python_values import (
     Symbol,
     Target,
     Text,
-    copied,
 )
 
 if TYPE_CHECKING:
@@ -314,8 +313,3 @@ class Expressions:
 
 def _is_text(value: Evaluated) -> bool:
     return isinstance(value, Text) or (isinstance(value, Known) and isinstance(value.value, str))
-
-
-def copy_of(value: Evaluated) -> Evaluated:
-    """What `copy.copy` and `copy.deepcopy` give."""
-    return copied(value)
