@@ -33,7 +33,7 @@ def hooks(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if shutil.which("git") is None or not (ROOT / ".git").exists():
         pytest.skip("needs git, and a clone of the repository")
     folder = tmp_path_factory.mktemp("hooks")
-    for name in git(ROOT, "ls-files", "-z").split("\0"):
+    for name in git(ROOT, "ls-files", "-co", "--exclude-standard", "-z").split("\0"):
         if name and (ROOT / name).is_file() and not name.startswith(("tests/", "fixtures/")):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, folder / name)
