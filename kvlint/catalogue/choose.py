@@ -2,31 +2,17 @@
 
 from __future__ import annotations
 
-import configparser
-import re
-import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
-from typing import Any
 
-from packaging.requirements import InvalidRequirement, Requirement
 from packaging.version import InvalidVersion, Version
 
 from kvlint.catalogue.embed import embedded_versions, load_embedded
-from kvlint.catalogue.extract import extract_tree
 from kvlint.catalogue.model import Catalogue
 from kvlint.catalogue.tree import CatalogueError, contains_sglang
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 __all__ = ["CatalogueError", "Choice", "choose"]
-
-_LINE = re.compile(r"^\s*(sglang\b[^#;]*)", re.I)
 
 
 @dataclass(frozen=True)
@@ -67,7 +53,7 @@ def choose(
         return _named(configured, "set in [tool.kvlint]", base or project, cache)
     tree = _checked_tree(checked)
     if tree is not None:
-        catalogue = extract_tree(tree, cache=cache)
+        catalogue = _extracted(tree, cache)
         return Choice(catalogue, f"SGLang {catalogue.version}, the checked tree itself")
     wish = _installed(project) or _declared(project)
     if wish is not None:
@@ -85,13 +71,20 @@ def _named(text: str, source: str, base: Path | None, cache: Path | None) -> Cho
         Version(text)
     except InvalidVersion:
         if path.exists() or "/" in text or "\\" in text:
-            catalogue = extract_tree(path, cache=cache)
+            catalogue = _extracted(path, cache)
             return Choice(catalogue, f"SGLang {catalogue.version} in {path}, {source}")
         raise CatalogueError(
             f"{text!r} ({source}) is neither a version such as {embedded_versions()[-1]} "
             "nor the path of an SGLang tree"
         ) from None
     return _release(_Wish(text, source))
+
+
+def _extracted(path: Path, cache: Path | None) -> Catalogue:
+    # Most runs use an embedded release, and do not pay for importing what reads trees.
+    from kvlint.catalogue.extract import extract_tree
+
+    return extract_tree(path, cache=cache)
 
 
 def _checked_tree(checked: Sequence[Path]) -> Path | None:
@@ -107,6 +100,8 @@ def _checked_tree(checked: Sequence[Path]) -> Path | None:
 
 
 def _installed(project: Path | None) -> _Wish | None:
+    from importlib import metadata
+
     if project is not None:
         places = [str(place) for place in project.glob(".venv/lib/python*/site-packages")]
         places += [str(place) for place in project.glob(".venv/Lib/site-packages")]
@@ -151,7 +146,9 @@ def _version(text: str) -> Version:
         return Version(text)
     except InvalidVersion:
         pass
-    specifiers = Requirement(f"sglang{text}").specifier
+    from packaging.specifiers import SpecifierSet
+
+    specifiers = SpecifierSet(text)
     allowed = [name for name in embedded_versions() if specifiers.contains(name, prereleases=True)]
     if allowed:
         return Version(allowed[-1])
@@ -163,67 +160,12 @@ def _declared(project: Path | None) -> _Wish | None:
     """The project's declared dependency. One without a bound says nothing about a release."""
     if project is None:
         return None
-    for name, requirement in _requirements(project):
+    from kvlint.catalogue.declared import requirements
+
+    for name, requirement in requirements(project):
         specifier = requirement.specifier
         exact = [one.version for one in specifier if one.operator == "=="]
         text = exact[0] if len(exact) == 1 and "*" not in exact[0] else str(specifier)
         if text:
             return _Wish(text, f"declared in {name}")
     return None
-
-
-def _requirements(project: Path) -> Iterator[tuple[str, Requirement]]:
-    yield from _sglang_in("pyproject.toml", _from_pyproject(project / "pyproject.toml"))
-    for path in sorted((*project.glob("requirements*.txt"), *project.glob("requirements/*.txt"))):
-        lines = _text(path).splitlines()
-        yield from _sglang_in(path.relative_to(project).as_posix(), lines)
-    yield from _sglang_in("setup.cfg", _from_setup_cfg(project / "setup.cfg"))
-
-
-def _sglang_in(name: str, lines: Iterable[str]) -> Iterator[tuple[str, Requirement]]:
-    for line in lines:
-        match = _LINE.match(line)
-        if match is None:
-            continue
-        try:
-            requirement = Requirement(match[1].strip())
-        except InvalidRequirement:
-            continue  # another distribution (`sglang-router @ ...`), or pip's own syntax
-        if requirement.name.lower() == "sglang":
-            yield name, requirement
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        return ""
-
-
-def _from_pyproject(path: Path) -> Iterator[str]:
-    try:
-        document: dict[str, Any] = tomllib.loads(_text(path))
-    except tomllib.TOMLDecodeError as error:
-        raise CatalogueError(f"{path} is not valid TOML: {error}") from error
-    project = document.get("project", {})
-    yield from _strings(project.get("dependencies"))
-    for table in (project.get("optional-dependencies"), document.get("dependency-groups")):
-        for group in table.values() if isinstance(table, dict) else ():
-            yield from _strings(group)
-
-
-def _strings(value: object) -> Iterator[str]:
-    if isinstance(value, list):
-        yield from (item for item in value if isinstance(item, str))
-
-
-def _from_setup_cfg(path: Path) -> Iterator[str]:
-    parser = configparser.ConfigParser(interpolation=None)
-    try:
-        parser.read_string(_text(path))
-    except configparser.Error as error:
-        raise CatalogueError(f"{path} cannot be read: {error}") from error
-    yield from parser.get("options", "install_requires", fallback="").splitlines()
-    if parser.has_section("options.extras_require"):
-        for _, extra in parser.items("options.extras_require"):
-            yield from extra.splitlines()
