@@ -9,6 +9,7 @@ from tests.running import kvlint
 
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
 PROGRAMS = FIXTURES / "programs"
+SILENT = FIXTURES / "silent"
 FIXED = {
     "safe": (FIXTURES / "fixed", ("--fix",)),
     "unsafe": (FIXTURES / "fixed_unsafe", ("--fix", "--unsafe-fixes")),

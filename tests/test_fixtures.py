@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fixtures import FIXED, PROGRAMS, fixed_texts
+from tests.fixtures import FIXED, PROGRAMS, SILENT, fixed_texts
 from tests.marks import marks
 from tests.running import by_file, check
 
@@ -30,6 +30,10 @@ def test_every_mark_is_found_and_nothing_else(
     file: Path, found: dict[Path, set[tuple[int, str]]]
 ) -> None:
     assert found.get(file, set()) == marks(file.read_text(encoding="utf-8"))
+
+
+def test_code_that_only_looks_like_a_misuse_is_silent() -> None:
+    assert check("--sglang", "0.5.23", SILENT) == []
 
 
 @pytest.mark.parametrize("level", sorted(FIXED))
