@@ -29,9 +29,40 @@ def backend_writes(
         return
     for node in ast.walk(tree):
         if isinstance(node, ast.ClassDef) and _is_backend(node):
-            for method in node.body:
-                if isinstance(method, _FunctionNode) and not _mentions_skip(method):
-                    yield from _writes(source, rule, node, method)
+            for method in _unguarded(node):
+                yield from _writes(source, rule, node, method)
+
+
+def _unguarded(backend: ast.ClassDef) -> list[_FunctionNode]:
+    """The methods in which nothing, nor in one that calls them, asks for the no-op pool."""
+    methods = [item for item in backend.body if isinstance(item, _FunctionNode)]
+    answers = _names_for_the_answer(methods)
+    asking = [method for method in methods if _mentions_skip(method, answers)]
+    if any(m.name == "__init__" and _raises(m) for m in asking):
+        return []
+    covered = {method.name for method in asking}
+    for method in asking:
+        covered.update(_name(node.func) for node in ast.walk(method) if isinstance(node, ast.Call))
+    return [method for method in methods if method.name not in covered]
+
+
+def _names_for_the_answer(methods: Sequence[_FunctionNode]) -> frozenset[str]:
+    """Attributes that keep whether it is the no-op pool, and methods that tell."""
+    names = {method.name for method in methods if _returns_skip(method)}
+    for method in methods:
+        for node in ast.walk(method):
+            if isinstance(node, ast.Assign) and _mentions_skip(node.value, frozenset()):
+                names.update(_name(target) for target in node.targets)
+    return frozenset(names) - {""}
+
+
+def _raises(method: _FunctionNode) -> bool:
+    return any(isinstance(node, ast.Raise) for node in ast.walk(method))
+
+
+def _returns_skip(method: _FunctionNode) -> bool:
+    returned = [node for node in ast.walk(method) if isinstance(node, ast.Return)]
+    return any(_mentions_skip(node, frozenset()) for node in returned)
 
 
 def _is_backend(node: ast.ClassDef) -> bool:
@@ -46,9 +77,9 @@ def _name(node: ast.expr) -> str:
     return ""
 
 
-def _mentions_skip(method: _FunctionNode) -> bool:
-    """Whether the method asks for the pool or the flag anywhere, or for its own name for it."""
-    for node in ast.walk(method):
+def _mentions_skip(tree: ast.AST, answers: frozenset[str]) -> bool:
+    """Whether the pool or the flag is asked for, or one of the names for the answer."""
+    for node in ast.walk(tree):
         name = ""
         if isinstance(node, ast.Name):
             name = node.id
@@ -59,7 +90,12 @@ def _mentions_skip(method: _FunctionNode) -> bool:
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             name = node.value
         folded = name.lower()
-        if name in _SKIPS or ("skip" in folded and "kv" in folded) or "noop" in folded:
+        if (
+            name in _SKIPS
+            or name in answers
+            or ("skip" in folded and "kv" in folded)
+            or "noop" in folded
+        ):
             return True
     return False
 

@@ -283,12 +283,12 @@ def main(trees: list[str]) -> int:
     for tree in trees:
         facts = release_facts(Path(tree))
         target = RELEASES / f"{facts['version']}.json"
-        target.write_text(_stored(facts), encoding="utf-8")
+        target.write_text(stored(facts), encoding="utf-8")
         print(f"{target.name}: {len(facts['options'])} options")
     return 0
 
 
-def _stored(facts: dict[str, Any]) -> str:
+def stored(facts: dict[str, Any]) -> str:
     """One option a line, so that a new release is reviewed as a diff."""
     options = ",\n".join(
         f"    {json.dumps(name)}: {json.dumps(value)}" for name, value in facts["options"].items()

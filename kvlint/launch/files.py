@@ -99,7 +99,7 @@ def _invocations(source: SourceFile, facts: LaunchFacts) -> list[Invocation]:
 
     suffix = source.path.suffix.lower()
     if suffix in (".yaml", ".yml"):
-        return read_documents(read_yaml(source), facts, source)
+        return read_documents(read_yaml(source), facts, source, config=True)
     if suffix == ".json":
         return read_documents(read_json(source), facts, source)
     if suffix == ".toml":

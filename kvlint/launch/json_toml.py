@@ -125,7 +125,7 @@ def _table(reader: _Reader, node: Node) -> Fields:
     entries = []
     for child in node.named_children:
         if child.type == "pair":
-            key, value = child.named_children[0], child.named_children[-1]
+            key, value = [part for part in child.named_children if part.type != "comment"][:2]
             entries.append((_toml_key(reader, key), _toml(reader, value)))
     return Fields(tuple(entries), reader.place(node), block=node.type != "inline_table")
 

@@ -7,7 +7,11 @@ from __future__ import annotations
 
 import re
 
-_FLAGS = (b"prefill_only_disable_kv_cache", b"prefill-only-disable-kv-cache")
+_FLAGS = (
+    b"prefill_only_disable_kv_cache",
+    b"prefill-only-disable-kv-cache",
+    b"NoOpMHATokenToKVPool",
+)
 _STARTS = (
     b"ServerArgs",
     b"Engine",

@@ -58,13 +58,13 @@ class _Reading:
 
 
 def read_documents(
-    documents: Sequence[Tree], facts: LaunchFacts, source: SourceFile
+    documents: Sequence[Tree], facts: LaunchFacts, source: SourceFile, *, config: bool = False
 ) -> list[Invocation]:
-    """What the documents of one file start."""
+    """What the documents of one file start; `config`: it may be a file for SGLang's `--config`."""
     reading = _Reading(source, facts)
     for document in documents:
         if isinstance(document, Fields):
-            settings = _settings(reading, document, root=True)
+            settings = _settings(reading, document, root=config)
             if settings is not None:
                 reading.found.append(Invocation((), settings))
                 continue
@@ -102,7 +102,7 @@ def _embedded_file(reading: _Reading, scalar: Scalar) -> None:
     except UnreadableDocument:
         return
     trees = [moved(document, scalar.offsets) for document in documents]
-    reading.found.extend(read_documents(trees, reading.facts, reading.source))
+    reading.found.extend(read_documents(trees, reading.facts, reading.source, config=True))
 
 
 def _shell(reading: _Reading, scalar: Scalar, script: bool) -> None:
@@ -261,7 +261,7 @@ def _settings(reading: _Reading, fields: Fields, *, root: bool) -> LaunchConfigu
     names = {key.text: key.text.replace("-", "_") for key, _ in fields.entries}
     options = {"--" + name.replace("_", "-") for name in names.values()}
     known = reading.facts.options
-    whole_file = root and "model_path" in _aliases(reading.facts, options)
+    whole_file = root and "model_path" in names.values()
     whole_file = whole_file and options <= known.keys() | {"--config"}
     if NOOP_FLAG not in names.values() and not whole_file:
         return None
@@ -277,10 +277,6 @@ def _settings(reading: _Reading, fields: Fields, *, root: bool) -> LaunchConfigu
         overridable=True,
         addition=_entry_addition(reading.source, fields),
     )
-
-
-def _aliases(facts: LaunchFacts, options: set[str]) -> set[str]:
-    return {facts.options[option][0] for option in options if option in facts.options}
 
 
 def _setting(reading: _Reading, key: Scalar, value: Tree) -> Iterator[tuple[str, Argument]]:
