@@ -168,7 +168,7 @@ def _check_file(request: Request, context: Context, path: Path) -> RawResult:
             rules = [rule for rule in request.rules if rule.check == "launch"]
             found = launch.check_launch_file(source, rules, request.catalogue.version)
             return RawResult(path, source, _shown(request, found))
-        if path not in request.named and not relevant(path, source.data):
+        if path not in request.named and not _worth_parsing(context, source):
             return RawResult(path, source)
         module = context.project.module_at(path)
         found = check_module(request, context, module)
@@ -180,6 +180,21 @@ def _check_file(request: Request, context: Context, path: Path) -> RawResult:
         message = "is nested too deeply to be checked"
         return RawResult(path, source, error=FileError(path, message))
     return RawResult(path, source, _shown(request, found))
+
+
+def _worth_parsing(context: Context, source: SourceFile) -> bool:
+    """Like `relevant`, and of SGLang's own files only those that name something the catalogue
+    knows more of than that it is some pool."""
+    from kvlint import launch
+    from kvlint.inference.interest import speaks
+
+    if launch.is_candidate(source.path, source.data):
+        return True
+    if not speaks_of_pools(source.data):
+        return False
+    if not module_name(source.path).startswith("sglang."):
+        return True
+    return speaks(context.vocabulary(), source.text)
 
 
 def _shown(request: Request, findings: Sequence[Finding]) -> tuple[Finding, ...]:
@@ -223,14 +238,19 @@ def _asked(
 
 
 def uses_of(context: Context, module: Module) -> list[Use]:
-    """Every use of a pool in a module."""
+    """Every use of a pool in a module; in SGLang's own, of those of which anything is certain."""
     from kvlint.inference.context import module_frame
     from kvlint.inference.flow import execute, run_nested
+    from kvlint.inference.interest import lines_of_interest
     from kvlint.inference.uses import Recorder
 
     recorder = Recorder()
     frame = module_frame(context, module)
     frame.recorder = recorder
+    if module.name.startswith("sglang."):
+        frame.lines = lines_of_interest(context.vocabulary(), module)
+        if not frame.lines:
+            return []
     execute(frame, {}, module.tree.body)
     run_nested(frame)
     return sorted(recorder, key=lambda use: (use.node.lineno, use.node.col_offset, use.kind))

@@ -10,7 +10,7 @@ from kvlint.catalogue.resolve import ResolvedAccessor
 from kvlint.checks.asked import Asked, finding, in_family
 from kvlint.findings import Finding, Fix, Suggestion
 from kvlint.inference.handlers import catches
-from kvlint.inference.pools import PoolSet, certainty, names, short
+from kvlint.inference.pools import Certainty, PoolSet, certainty, names, short
 from kvlint.inference.uses import Use
 from kvlint.rules import Rule
 
@@ -40,13 +40,13 @@ def _called(asked: Asked, use: Use) -> Iterator[Finding]:
         return
     if pools.owners and in_family(asked, use.cls, [owner for owner, _ in pools.owners]):
         return
-    rule = rule_for(asked, guarding, use.name)
+    declared = [part.declared for part in pools.parts if part.declared in guarding]
+    rule = rule_for(asked, declared or guarding, use.name)
     if rule is None:
         return
     family = rule.parameters.get("family", "")
-    always = "always raises" if sure == "certain" else "raises"
-    message = f"`{use.name}` {always} on {_guarding_names(pools, guarding, sure == 'likely')}"
-    if family in WHY:
+    message = _message(use, pools, guarding, sure)
+    if sure == "certain" and family in WHY:
         message = f"{message}, {WHY[family]}"
     fix, suggestions = _fix(asked, use, pools, family) if sure == "certain" else (None, ())
     yield finding(
@@ -77,12 +77,15 @@ def _shown(pools: PoolSet, guarding: list[str]) -> str:
     return declared[0] if declared else guarding[0]
 
 
-def _guarding_names(pools: PoolSet, guarding: list[str], some: bool) -> str:
-    if not some:
-        return names(pools)
+def _message(use: Use, pools: PoolSet, guarding: list[str], sure: Certainty) -> str:
+    if sure == "certain":
+        return f"`{use.name}` always raises on {names(pools)}"
     found = sorted({short(cls) for cls in guarding})
-    shown = ", ".join(found[:3]) + (f" and {len(found) - 3} more" if len(found) > 3 else "")
-    return f"{shown}, which the receiver can be"
+    shown = " and ".join(found[:2]) + (f" and {len(found) - 2} more" if len(found) > 2 else "")
+    count = len(pools.classes)
+    return (
+        f"`{use.name}` raises on {shown}, {len(guarding)} of the {count} classes it may meet here"
+    )
 
 
 def rule_for(asked: Asked, guarding: list[str], name: str) -> Rule | None:

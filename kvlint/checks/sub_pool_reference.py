@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from kvlint.checks.asked import Asked, finding
 from kvlint.findings import Finding
-from kvlint.inference.classes import is_pool_class
+from kvlint.inference.classes import ancestors, is_pool_class
 from kvlint.inference.pools import short
+
+MANAGED = re.compile(r"^\.sglang\.srt\.(mem_cache|managers|disaggregation)\.")
+MANAGERS = re.compile(r"(Allocator|HostPool|PoolHost|RadixCache|PrefixCache|TreeCache)")
 
 
 def check(asked: Asked) -> Iterator[Finding]:
@@ -19,9 +23,20 @@ def check(asked: Asked) -> Iterator[Finding]:
             pools = asked.pools(use.value)
             if pools is None or not pools.owners:
                 continue
-            if use.cls is not None and is_pool_class(asked.ctx, use.cls):
+            if _is_infrastructure(asked, use.cls):
                 continue
             owner, attribute = pools.owners[0]
             kept = ast.unparse(use.node)
             message = f"`{kept}` keeps the sub-pool `{attribute}` of {short(owner)}"
             yield finding(asked, rule, use, pools, message, node=use.node)
+
+
+def _is_infrastructure(asked: Asked, cls: str | None) -> bool:
+    """Pools, and what manages their memory, own sub-pools by design: allocators, host pools,
+    prefix caches, and SGLang's packages that hold them."""
+    if MANAGED.search(f".{asked.module.name}."):
+        return True
+    if cls is None:
+        return False
+    names = [short(base) for base in ancestors(asked.ctx, cls)]
+    return is_pool_class(asked.ctx, cls) or any(MANAGERS.search(name) for name in names)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from kvlint.checks.asked import Asked, finding, in_family
 from kvlint.checks.guarded_accessor import guards
 from kvlint.findings import Finding, Fix
-from kvlint.inference.pools import PoolSet, short
+from kvlint.inference.pools import PoolSet, certainty, short
 from kvlint.inference.uses import Use
 
 WRITERS = ("set_", "store_", "write_", "load_cpu_copy", "move_kv_cache")
@@ -36,7 +36,7 @@ def _is_accessor(asked: Asked, use: Use, pools: PoolSet) -> bool:
     """A writer of KV that works there: a guarded one is another rule's."""
     if use.name not in asked.view.accessor_names():
         return False
-    return not any(guards(asked, cls, use.name) for cls in pools.classes)
+    return certainty(pools, lambda cls: guards(asked, cls, use.name)) is None
 
 
 def _fix(asked: Asked, use: Use, pools: PoolSet) -> Fix | None:

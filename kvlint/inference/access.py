@@ -8,6 +8,7 @@ from kvlint.inference.context import Context
 from kvlint.inference.symbols import holder_value, module_attribute
 from kvlint.inference.values import (
     MAX_EVIDENCE,
+    PLATFORMS,
     UNKNOWN,
     Atom,
     Buffer,
@@ -97,11 +98,15 @@ def _sub_pools(ctx: Context, atom: Instance, name: str, base: Value) -> Value | 
     if not is_pool_class(ctx, atom.cls):
         return None
     classes = [atom.cls] if atom.exact else sorted(ctx.view.subclasses(atom.cls))
+    if PLATFORMS not in atom.cls:
+        classes = [cls for cls in classes if PLATFORMS not in cls]
+    own = atom.cls if ctx.view.sub_pool_classes(atom.cls, name) else None
     held: list[Atom] = []
     listed: list[Atom] = []
-    for cls in classes:
-        held += [Instance(sub, owner=(cls, name)) for sub in _held_by(ctx, cls, name)]
-        listed += [Instance(sub, owner=(cls, name)) for sub in _held_by(ctx, cls, f"{name}[]")]
+    for cls in classes if name in ctx.sub_pool_names() else ():
+        owner = (own or cls, name)
+        held += [Instance(sub, owner=owner) for sub in _held_by(ctx, cls, name)]
+        listed += [Instance(sub, owner=owner) for sub in _held_by(ctx, cls, f"{name}[]")]
     parent = atom.cls.rpartition(".")[2]
     if held:
         names = ", ".join(

@@ -109,6 +109,7 @@ def join_catalogue(ctx: Context, info: ClassInfo) -> None:
             join_catalogue(ctx, parent)
     path = info.module.path.as_posix()
     ctx.view.add(own_facts(info.node, info.qualname, info.bases, path, info.is_pool))
+    ctx.parts.clear()
 
 
 def is_pool_class(ctx: Context, qualname: str) -> bool:
@@ -209,7 +210,11 @@ def _instance_attribute(ctx: Context, cls: str, name: str) -> Value | None:
 
 
 def _declared(ctx: Context, info: ClassInfo, name: str) -> Value | None:
-    """A method, a property, or an annotation in the class body or at an assignment to self."""
+    """A method, a property, or an annotation that assigns nothing: in the class body, or of self.
+
+    `self.pool: X = ...` is one assignment among others: SGLang annotates one branch and assigns
+    something else in the next (sglang/srt/managers/hisparse_coordinator.py).
+    """
     from kvlint.inference.annotations import annotation_value
     from kvlint.inference.functions import property_value
 
@@ -227,7 +232,7 @@ def _declared(ctx: Context, info: ClassInfo, name: str) -> Value | None:
                 return Value(without_none(declared).atoms, (step,))
     for method in info.stores.get(name, []):
         node = bindings_of_function(ctx, method).annotated.get(name)
-        if node is not None:
+        if node is not None and node.value is None:
             frame = class_frame(ctx, info)
             declared = annotation_value(frame, {}, node.annotation)
             if declared.known:

@@ -17,6 +17,8 @@ from kvlint.source.index import Module, Project
 
 if TYPE_CHECKING:
     from kvlint.inference.classes import ClassInfo
+    from kvlint.inference.interest import Vocabulary
+    from kvlint.inference.pools import Part
     from kvlint.inference.slicing import Bindings, Slice
     from kvlint.inference.uses import Recorder
 
@@ -51,6 +53,25 @@ class Context:
     below it may be incomplete."""
     retries: dict[object, int] = field(default_factory=dict)
     depth: int = 0
+    words: Vocabulary | None = None
+    parts: dict[tuple[object, bool], Part] = field(default_factory=dict)
+    sub_pools: frozenset[str] | None = None
+
+    def sub_pool_names(self) -> frozenset[str]:
+        """The attributes that hold sub-pools in any class of the catalogue."""
+        if self.sub_pools is None:
+            classes = self.view.catalogue.classes.values()
+            names = {name.removesuffix("[]") for cls in classes for name in cls.sub_pools}
+            self.sub_pools = frozenset(names)
+        return self.sub_pools
+
+    def vocabulary(self) -> Vocabulary:
+        """The words that lead to pools of known classes, worked out once."""
+        if self.words is None:
+            from kvlint.inference.interest import vocabulary
+
+            self.words = vocabulary(self.view)
+        return self.words
 
     def ask(self, key: object, memo: dict[K, T], work: Callable[[], T], unknown: T) -> T:
         """Answer a question once. Asked again on the way, it is `unknown`; an answer found below
@@ -91,6 +112,8 @@ class Frame:
     """Environments of the enclosing functions, innermost first."""
     recorder: Recorder | None = None
     slice: Slice | None = None
+    lines: list[int] | None = None
+    """Lines of interest: functions without one are not walked for uses. None for all."""
     """Which statements matter; None for all."""
     statement: ast.stmt | None = None
     caught: tuple[frozenset[str], ...] = ()

@@ -12,6 +12,7 @@ from kvlint.inference.context import Context, Env, Frame, module_frame
 from kvlint.inference.expressions import assign, evaluate, forget, path_of
 from kvlint.inference.functions import entry_env, run_function, self_value_of
 from kvlint.inference.handlers import caught_by_try, caught_by_with
+from kvlint.inference.interest import touches
 from kvlint.inference.narrowing import branches, narrow_case
 from kvlint.inference.slicing import Slice, names_in
 from kvlint.inference.values import (
@@ -383,16 +384,21 @@ def walk_class(frame: Frame, env: Env, node: ast.ClassDef) -> None:
     qualname = f"{frame.qualname}.{node.name}" if frame.qualname else node.name
     outer = info.outer
     inner = Frame(frame.ctx, frame.module, info, None, qualname, outer, frame.recorder)
+    inner.lines = None if info.is_pool else frame.lines
     inner.caught = ()
     execute(inner, {}, [s for s in node.body if not isinstance(s, FUNCTIONS)])
     for statement in node.body:
-        if isinstance(statement, FUNCTIONS):
+        if isinstance(statement, FUNCTIONS) and _may_use(inner, statement):
             for decorator in statement.decorator_list:
                 inner.statement = statement
                 evaluate(inner, {}, decorator)
             run_function(
                 inner, statement, info, self_value_of(info, statement), outer, frame.recorder
             )
+
+
+def _may_use(frame: Frame, node: ast.AST) -> bool:
+    return frame.lines is None or touches(frame.lines, node)
 
 
 def _delete(frame: Frame, env: Env, node: ast.Delete) -> Env:
@@ -448,6 +454,8 @@ def run_nested(frame: Frame) -> None:
     if frame.recorder is None:
         return
     for node, env in frame.nested:
+        if frame.function is None and not _may_use(frame, node):
+            continue
         outer = (env, *frame.outer) if frame.function is not None else ()
         run_function(frame, node, frame.cls, None, outer, frame.recorder)
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from kvlint.catalogue.resolve import View
-from kvlint.inference.values import Instance, Value, without_none
+from kvlint.inference.context import Context
+from kvlint.inference.values import PLATFORMS, Instance, Value, without_none
 
 Certainty = Literal["certain", "likely"]
 MAX_EXPLICIT = 8
@@ -43,10 +44,7 @@ class PoolSet:
         return () if None in owners else tuple(sorted(o for o in owners if o is not None))
 
 
-PLATFORMS = ".hardware_backend."
-
-
-def pool_set(view: View, known: Value, on_platform: bool = False) -> PoolSet | None:
+def pool_set(ctx: Context, known: Value, on_platform: bool = False) -> PoolSet | None:
     """The pool classes of a value; None where it is unknown, or may be no pool.
 
     SGLang's subclasses for other hardware (NPU, MLX: sglang/srt/hardware_backend/) take the place
@@ -60,10 +58,13 @@ def pool_set(view: View, known: Value, on_platform: bool = False) -> PoolSet | N
     for atom in atoms:
         if not isinstance(atom, Instance):
             return None
-        own = view.catalogue.classes.get(atom.cls)
+        own = ctx.view.catalogue.classes.get(atom.cls)
         if own is None or not own.is_pool:
             return None
-        parts.append(_part(view, atom, on_platform))
+        key = (atom, on_platform)
+        if key not in ctx.parts:
+            ctx.parts[key] = _part(ctx.view, atom, on_platform)
+        parts.append(ctx.parts[key])
     if any(not part.classes for part in parts):
         return None
     return PoolSet(tuple(sorted(parts, key=lambda part: (part.declared, str(part.owner)))))

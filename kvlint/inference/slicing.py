@@ -186,10 +186,24 @@ def _in_expressions(node: ast.stmt) -> Iterator[tuple[ast.expr | None, ast.expr]
             for argument in value.args:
                 yield function.value, argument
     for expression in (value, getattr(node, "test", None)):
-        if isinstance(expression, (ast.NamedExpr, ast.BoolOp, ast.Compare, ast.Call, ast.UnaryOp)):
-            for inner in ast.walk(expression):
-                if isinstance(inner, ast.NamedExpr):
-                    yield inner.target, inner.value
+        for inner in _walruses(expression):
+            yield inner.target, inner.value
+
+
+def _walruses(node: object) -> Iterator[ast.NamedExpr]:
+    """Walruses where people write them: in conditions, comparisons and first arguments."""
+    if isinstance(node, ast.NamedExpr):
+        yield node
+        yield from _walruses(node.value)
+    elif isinstance(node, ast.BoolOp):
+        for operand in node.values:
+            yield from _walruses(operand)
+    elif isinstance(node, ast.Compare):
+        yield from _walruses(node.left)
+    elif isinstance(node, ast.UnaryOp):
+        yield from _walruses(node.operand)
+    elif isinstance(node, ast.Call) and node.args:
+        yield from _walruses(node.args[0])
 
 
 def _captured(pattern: ast.pattern) -> Iterator[str]:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from kvlint.source.index import Module
 
 MAX_ATOMS = 64
+PLATFORMS = ".hardware_backend."
+"""SGLang's subclasses for other hardware (NPU, MLX) stand in packages of this name."""
 MAX_EVIDENCE = 6
 
 
