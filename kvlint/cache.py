@@ -13,9 +13,10 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -49,12 +50,14 @@ class Cache:
 
     folder: Path
     key: str
+    contents: Mapping[str, str] = field(default_factory=dict)
+    """Digests that are known already, by path."""
     _holding: dict[str, bool] = field(default_factory=dict)
     _kept: dict[int, str] = field(default_factory=dict)
 
     def get(self, path: Path, content: str) -> Entry | None:
         """The entry of a file with that digest of its content, if it still holds."""
-        data = _read(self._place(path))
+        data = read_checked(self._place(path))
         if data is None or data["for"] != self._mark(path, content):
             return None
         return _entry_from(data) if self._holds(data["rests_on"]) else None
@@ -62,10 +65,10 @@ class Cache:
     def put(self, path: Path, content: str, entry: Entry) -> None:
         """Keep an entry. A cache that cannot be written is no cache: that is no error."""
         try:
-            self._prepare()
+            prepare(self.folder)
             rests_on = self._keep(entry.depends_on)
             data = {"for": self._mark(path, content), "rests_on": rests_on, **_entry_data(entry)}
-            _write(self._place(path), data)
+            write_checked(self._place(path), data)
         except OSError:
             return
 
@@ -75,7 +78,7 @@ class Cache:
         if known is None:
             data = [[str(path), content] for path, content in rests_on]
             known = _checksum(json.dumps(data).encode())[:32]
-            _write(self.folder / RESTS / known, data)
+            write_checked(self.folder / RESTS / known, data)
             self._kept[id(rests_on)] = known
             self._forget_the_oldest()
         return known
@@ -89,13 +92,24 @@ class Cache:
     def _holds(self, name: str) -> bool:
         if name not in self._holding:
             place = self.folder / RESTS / name
-            data = _read(place)
-            holds = data is not None and all(_is_as_it_was(path, known) for path, known in data)
+            data = read_checked(place)
+            holds = data is not None and all(self._is_as_it_was(*each) for each in data)
             self._holding[name] = holds
             if holds:
                 with suppress(OSError):
                     os.utime(place)
         return self._holding[name]
+
+    def _is_as_it_was(self, path: str, content: str) -> bool:
+        if content == ABSENT:
+            return not os.path.lexists(path)
+        known = self.contents.get(path)
+        if known is None:
+            try:
+                known = digest(Path(path).read_bytes())
+            except OSError:
+                return False
+        return known == content
 
     def _mark(self, path: Path, content: str) -> list[str]:
         return [self.key, str(path), content]
@@ -104,26 +118,17 @@ class Cache:
         name = hashlib.sha256(os.fsencode(path)).hexdigest()[:32]
         return self.folder / name[:2] / name[2:]
 
-    def _prepare(self) -> None:
-        """Make the folder and keep it out of git and of backups."""
-        marker = self.folder / ".gitignore"
-        if not marker.exists():
-            self.folder.mkdir(parents=True, exist_ok=True)
-            _replace(marker, b"*\n")
-            tag = b"Signature: 8a477f597d28d172789f06886806bc55\n"
-            _replace(self.folder / "CACHEDIR.TAG", tag)
+
+def prepare(folder: Path) -> None:
+    """Make the folder of a cache, and keep it out of git and of backups. Raises OSError."""
+    marker = folder / ".gitignore"
+    if not marker.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        _replace(marker, b"*\n")
+        _replace(folder / "CACHEDIR.TAG", b"Signature: 8a477f597d28d172789f06886806bc55\n")
 
 
-def _is_as_it_was(path: str, content: str) -> bool:
-    if content == ABSENT:
-        return not os.path.lexists(path)
-    try:
-        return digest(Path(path).read_bytes()) == content
-    except OSError:
-        return False
-
-
-def _read(path: Path) -> Any:
+def read_checked(path: Path) -> Any:
     """What a file of the cache holds, None where it is missing or damaged."""
     try:
         head, _, body = path.read_bytes().partition(b"\n")
@@ -132,9 +137,26 @@ def _read(path: Path) -> Any:
     return json.loads(body) if head == _checksum(body).encode() else None
 
 
-def _write(path: Path, data: object) -> None:
+def write_checked(path: Path, data: object) -> None:
     body = json.dumps(data, separators=(",", ":")).encode()
     _replace(path, _checksum(body).encode() + b"\n" + body)
+
+
+@dataclass(frozen=True)
+class Home:
+    """Where the results of a project are kept. `parts`: what decides them, apart from files."""
+
+    folder: Path
+    parts: tuple[str, ...]
+
+    @property
+    def reader_key(self) -> str:
+        """Stands for what decides whether a file can matter: kvlint itself."""
+        return run_key(())
+
+    def open(self, own_classes: Iterable[str], contents: Mapping[str, str]) -> Cache:
+        """The cache for a state of the project's own pool classes."""
+        return Cache(self.folder, run_key([*self.parts, *own_classes]), contents)
 
 
 def run_key(parts: Iterable[str]) -> str:
@@ -143,6 +165,7 @@ def run_key(parts: Iterable[str]) -> str:
     return hashlib.sha256("\0".join(everything).encode("utf-8", "surrogateescape")).hexdigest()
 
 
+@lru_cache(maxsize=1)
 def _own_stamp() -> str:
     """Changes when a file of kvlint does, so that a checkout at work never serves stale results."""
     top = Path(__file__).parent

@@ -10,11 +10,12 @@ from pathlib import Path
 from kvlint import known, runner
 from kvlint.analysis import RawResult, Request, check_files
 from kvlint.baseline import Entry, Scope
-from kvlint.cache import FOLDER, Cache, run_key
+from kvlint.cache import FOLDER, Home
 from kvlint.errors import UsageError
 from kvlint.findings import FileError, Finding, Span
 from kvlint.launch import is_launch_file
 from kvlint.plan import Group, groups, ignored_in
+from kvlint.reading import Progress
 from kvlint.report import Release, Report
 from kvlint.rules import Rule
 from kvlint.run import SYNTAX_ERROR, Input, Judged, Run
@@ -24,7 +25,7 @@ from kvlint.source.text import SourceFile
 from kvlint.suppressions import Policy, suppress
 
 
-def run(inputs: Input, progress: runner.Progress) -> Run:
+def run(inputs: Input, progress: Progress) -> Run:
     """Check the files that `inputs` name. Raises UsageError."""
     finder = SettingsFinder()
     named = tuple(map(absolute, inputs.paths))
@@ -55,13 +56,13 @@ def _is_launch_file(path: Path) -> bool:
     return is_launch_file(path) and path.name != SETTINGS_FILE
 
 
-def _check_group(group: Group, inputs: Input, progress: runner.Progress) -> list[Judged]:
+def _check_group(group: Group, inputs: Input, progress: Progress) -> list[Judged]:
     request = request_for(group, inputs.choices.pedantic)
     if inputs.text is not None:
         request = replace(request, texts={group.files[0]: inputs.text})
     uses_cache = inputs.use_cache and inputs.text is None
-    open_cache = _cache_opener(group, request) if uses_cache else None
-    results = runner.check(request, open_cache, inputs.jobs or os.cpu_count() or 1, progress)
+    home = _home(group, request) if uses_cache else None
+    results = runner.check(request, home, inputs.jobs or os.cpu_count() or 1, progress)
     return [judge(result, group, inputs.choices.pedantic) for result in results]
 
 
@@ -76,17 +77,15 @@ def request_for(group: Group, pedantic: bool) -> Request:
     )
 
 
-def _cache_opener(group: Group, request: Request) -> runner.OpenCache:
-    folder = (group.cache_home or Path.cwd()) / FOLDER
+def _home(group: Group, request: Request) -> Home:
     catalogue = request.catalogue
-    embedded = catalogue.source == "embedded"
     parts = [
         repr(request.rules),
-        catalogue.version if embedded else repr(catalogue),
+        catalogue.version if catalogue.source == "embedded" else repr(catalogue),
         str(request.pedantic),
         *map(str, request.roots),
     ]
-    return lambda own_classes: Cache(folder, run_key([*parts, *own_classes]))
+    return Home((group.cache_home or Path.cwd()) / FOLDER, tuple(parts))
 
 
 def judge(result: RawResult, group: Group, pedantic: bool) -> Judged:

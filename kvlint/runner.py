@@ -5,124 +5,76 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
-from kvlint.analysis import RawResult, Request, check_files, pool_files, relevant
-from kvlint.cache import Cache, Entry
+from kvlint.analysis import RawResult, Request, check_files, pool_files
+from kvlint.cache import Cache, Entry, Home
 from kvlint.errors import UsageError
-from kvlint.source.files import is_python
-from kvlint.source.index import ParseError, digest, parse
-from kvlint.source.text import MAX_BYTES, SourceError, SourceFile, decode_source
+from kvlint.reading import MENTION, THOROUGH_LIMIT, Progress, Relevant, read_all, read_bytes
+from kvlint.seen import SeenFiles
+from kvlint.source.index import digest
+from kvlint.source.text import SourceError, decode_source
 
-THOROUGH_LIMIT = 100
-"""In a run of up to this many files each is parsed, so that no syntax error goes unseen; in a
-larger one only the files that can hold a pool are."""
 PARALLEL_BYTES = 1_500_000
 """Below this much text to analyse, starting processes costs more than it gains."""
-Progress = Callable[[int, int], None]
-OpenCache = Callable[[Iterable[str]], Cache]
 
 
-@dataclass(frozen=True, slots=True)
-class _Relevant:
-    """A file that can hold a pool: the digest of its content, its size in bytes, and whether it
-    may define a pool class. One that cannot be read is left to the analysis, which says why."""
-
-    path: Path
-    content: str
-    size: int
-    may_define: bool
-
-
-def check(
-    request: Request, open_cache: OpenCache | None, jobs: int, progress: Progress
-) -> list[RawResult]:
+def check(request: Request, home: Home | None, jobs: int, progress: Progress) -> list[RawResult]:
     """Results of all files that have something to say: findings, an error, or a comment that may
-    be a suppression. Sorted by path.
-
-    `open_cache` makes the cache for the digest of the project's own pool classes, on which every
-    result rests.
-    """
-    results, relevants = _read_all(request, progress)
-    definers = pool_files([r.path for r in relevants if r.may_define], request.catalogue)
+    be a suppression. Sorted by path. `home` is where results are kept, if they are."""
+    known = SeenFiles(home.folder / "seen", home.reader_key).load() if home else None
+    results, relevants = read_all(request, known, progress)
+    if known is not None and len(request.files) > THOROUGH_LIMIT:
+        known.save()
+    definers = pool_files([r.path for r in relevants if _may_define(r)], request.catalogue)
     request = replace(request, pool_files=definers)
-    cache = None
-    if open_cache is not None:
-        own = {item.path: item.content for item in relevants}
-        cache = open_cache([part for path in definers for part in (str(path), own[path])])
-    pending: list[_Relevant] = []
+    cache = _open(home, relevants, definers) if home else None
+    pending: list[Relevant] = []
     for item in relevants:
-        entry = cache.get(item.path, item.content) if cache else None
-        if entry is None:
+        result = _kept(item, request, cache) if cache else None
+        if result is None:
             pending.append(item)
         else:
-            results.append(_from_entry(item.path, entry, request))
+            results.append(result)
     results.extend(_analysed(request, cache, jobs, pending, progress))
     return sorted(filter(_speaks, results), key=lambda result: str(result.path))
 
 
-def _read_all(request: Request, progress: Progress) -> tuple[list[RawResult], list[_Relevant]]:
-    """Read every file once: the results that need no analysis, and the files that need it."""
-    thorough = len(request.files) <= THOROUGH_LIMIT
-    results: list[RawResult] = []
-    relevants: list[_Relevant] = []
-    for number, path in enumerate(request.files):
-        progress(number, len(request.files))
-        data = _read(path, request)
-        if data is None:
-            relevants.append(_Relevant(path, "", 0, False))
-        elif relevant(path, data):
-            may_define = b"Pool" in data or b"KVCache" in data
-            relevants.append(_Relevant(path, digest(data), len(data), may_define))
-        elif b"kvlint:" in data or (thorough and is_python(path)):
-            results.append(_irrelevant(path, data))
-    return results, relevants
+def _may_define(item: Relevant) -> bool:
+    return item.seen is not None and item.seen.may_define
 
 
-def _read(path: Path, request: Request) -> bytes | None:
-    """The bytes of a file, None where it cannot be read: the analysis says why."""
-    if path in request.texts:
-        return request.texts[path]
-    try:
-        with path.open("rb") as handle:
-            data = handle.read(MAX_BYTES + 1)
-    except OSError:
+def _open(home: Home, relevants: Sequence[Relevant], definers: Sequence[Path]) -> Cache:
+    """The cache for these pool classes of the project, on which every result rests."""
+    contents = {str(item.path): item.content for item in relevants if item.content}
+    own = [f"{path} {contents[str(path)]}" for path in definers]
+    return home.open(own, contents)
+
+
+def _kept(item: Relevant, request: Request, cache: Cache) -> RawResult | None:
+    """The result that is kept of a file. Its text is read only where something is to be said."""
+    entry = cache.get(item.path, item.content)
+    if entry is None or item.seen is None:
         return None
-    return data if len(data) <= MAX_BYTES else None
-
-
-def _irrelevant(path: Path, data: bytes) -> RawResult:
-    """No pool can be in such a file, but an unused suppression or a syntax error can."""
+    if not entry.findings and entry.error is None and not item.seen.mentions:
+        return RawResult(item.path, None)
+    data = read_bytes(item.path, request)
+    if data is None or digest(data) != item.content:
+        return None
     try:
-        source = decode_source(path, data)
-    except SourceError as error:
-        return RawResult(path, None, error=error.error)
-    try:
-        if is_python(path):
-            parse(source)
-    except ParseError as error:
-        return RawResult(path, source, error=error.error)
-    return RawResult(path, source)
-
-
-def _from_entry(path: Path, entry: Entry, request: Request) -> RawResult:
-    data = _read(path, request)
-    source: SourceFile | None = None
-    if data is not None:
-        try:
-            source = decode_source(path, data)
-        except SourceError:
-            source = None
-    return RawResult(path, source, entry.findings, entry.error, entry.depends_on)
+        source = decode_source(item.path, data)
+    except SourceError:
+        source = None
+    return RawResult(item.path, source, entry.findings, entry.error)
 
 
 def _speaks(result: RawResult) -> bool:
     source = result.source
-    mentions = source is not None and b"kvlint:" in source.data
+    mentions = source is not None and MENTION in source.data
     return bool(result.findings or result.error or mentions)
 
 
@@ -130,7 +82,7 @@ def _analysed(
     request: Request,
     cache: Cache | None,
     jobs: int,
-    pending: Sequence[_Relevant],
+    pending: Sequence[Relevant],
     progress: Progress,
 ) -> list[RawResult]:
     workers = min(jobs, len(pending))
@@ -146,7 +98,7 @@ def _analyse(request: Request, cache: Cache | None, files: Sequence[Path]) -> li
         return []
     texts = dict(request.texts)
     for path in files:
-        data = _read(path, request)
+        data = read_bytes(path, request)
         if data is not None:
             texts[path] = data
     results = check_files(replace(request, files=tuple(files), texts=texts))
@@ -157,7 +109,7 @@ def _analyse(request: Request, cache: Cache | None, files: Sequence[Path]) -> li
     return list(filter(_speaks, results))
 
 
-def _batches(pending: Sequence[_Relevant], workers: int) -> list[list[Path]]:
+def _batches(pending: Sequence[Relevant], workers: int) -> list[list[Path]]:
     """Runs of neighbouring files, alike in size: neighbours import the same modules."""
     share = sum(item.size for item in pending) / workers
     batches: list[list[Path]] = [[]]

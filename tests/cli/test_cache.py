@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from kvlint import reading, seen
 from tests.cli.conftest import BAD, GOOD, HEAD, Done, Kvlint
 
 HELPER = (
@@ -173,3 +175,55 @@ def test_several_at_once_on_one_cache_all_say_the_same(project: Path) -> None:
     assert len(outputs) == 1
     assert len(outputs.pop().splitlines()) == 20
     assert not list((project / ".kvlint_cache").rglob(".new-*"))
+
+
+def fill(project: Path) -> None:
+    """More files than are read each time."""
+    for number in range(reading.THOROUGH_LIMIT + 5):
+        (project / f"plain{number:03}.py").write_text("x = 1\n")
+
+
+def test_of_a_large_project_untouched_files_are_not_read_again(
+    project: Path, kvlint: Kvlint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(seen, "_RACY", 0)
+    fill(project)
+    (project / "bad.py").write_text(BAD)
+    (project / "unused.py").write_text("x = 1  # kvlint: ignore[KV101]\n")
+    first = check(kvlint)
+    assert first.out.splitlines()[0].startswith("bad.py:5:12: KV101")
+    assert first.out.splitlines()[1].startswith("unused.py:1:8: KV002")
+    read: list[str] = []
+    real = reading._read
+
+    def spy(path: Path) -> object:
+        read.append(path.name)
+        return real(path)
+
+    monkeypatch.setattr(reading, "_read", spy)
+    assert check(kvlint) == first
+    assert set(read) == {"bad.py", "unused.py"}
+
+
+def test_a_change_that_hides_behind_size_and_time_is_seen(
+    project: Path, kvlint: Kvlint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(seen, "_RACY", 0)
+    fill(project)
+    harmless = BAD.replace("get_kv_buffer", "get_zz_buffer")
+    (project / "bad.py").write_text(harmless)
+    before = (project / "bad.py").stat()
+    assert "KV101" not in check(kvlint).out
+    (project / "bad.py").write_text(BAD)
+    os.utime(project / "bad.py", ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert "bad.py:5:12: KV101" in check(kvlint).out
+
+
+def test_a_file_that_has_just_been_written_is_not_trusted(
+    project: Path, kvlint: Kvlint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(seen, "_RACY", 10**18)
+    fill(project)
+    (project / "bad.py").write_text(BAD)
+    assert check(kvlint).status == 1
+    assert not (project / ".kvlint_cache" / "seen").exists()
