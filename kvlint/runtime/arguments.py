@@ -152,7 +152,9 @@ def _rarer(name: str, scene: Scene) -> Any:
     return None
 
 
-def arguments_for(method: Callable[..., Any], name: str, scene: Scene) -> tuple[list[Any], dict[str, Any]]:
+def arguments_for(
+    method: Callable[..., Any], name: str, scene: Scene
+) -> tuple[list[Any], dict[str, Any]]:
     """Positional and keyword values for the required parameters of a bound method."""
     parameters = list(inspect.signature(method).parameters.values())
     if any(p.kind is p.VAR_POSITIONAL for p in parameters) and name in _CANONICAL:

@@ -514,9 +514,7 @@ def unified_buffer(site: Site, layers: int = 2, draft: bool = False) -> Any:
     specs = []
     for name, direction in (("full", "down"), ("swa", "up")):
         region = {} if placement is None else {"draft_region": placement.region(name)}
-        specs.append(
-            module.MHASubPoolSpec(name=name, grow_direction=direction, **common, **region)
-        )
+        specs.append(module.MHASubPoolSpec(name=name, grow_direction=direction, **common, **region))
     offered = {
         "total_bytes": 1 << 18,
         "sub_pool_specs": specs,

@@ -11,7 +11,9 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+from kvlint.catalogue.embed import embedded_versions, load_embedded
 from kvlint.catalogue.extract import extract_tree
+from kvlint.catalogue.model import Catalogue
 from kvlint.catalogue.resolve import View
 from kvlint.catalogue.tree import CatalogueError
 from kvlint.rules import RuleError, builtin_rules
@@ -77,8 +79,18 @@ def _run(options: RunOptions) -> int:
 
 def probes_of(release: Release, words: tuple[str, ...] = ()) -> tuple[Probe, ...]:
     """The probes of a release, its catalogue read from the very tree that will run."""
-    catalogue = extract_tree(release.root / "sglang", release.version)
-    return select(plan_probes(View(catalogue), builtin_rules()), words)
+    return select(all_probes(release, catalogue_of(release)), words)
+
+
+def catalogue_of(release: Release) -> Catalogue:
+    return extract_tree(release.root / "sglang", release.version)
+
+
+def all_probes(release: Release, catalogue: Catalogue) -> tuple[Probe, ...]:
+    published = None
+    if release.version in embedded_versions():
+        published = View(load_embedded(release.version))
+    return plan_probes(View(catalogue), builtin_rules(), published)
 
 
 def run_probes(

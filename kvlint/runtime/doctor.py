@@ -78,9 +78,9 @@ def examine(options: DoctorOptions) -> int:
         print(json.dumps(data, indent=1))
     else:
         for check in checks:
-            print(f"{check.state:<8}{check.name:<20}{check.text}")
+            print(f"{check.state:<8}{check.name:<28}{check.text}")
             if check.mend:
-                print(f"{'':<28}-> {check.mend}")
+                print(f"{'':<36}-> {check.mend}")
     return 2 if any(check.state == "missing" for check in checks) else 0
 
 

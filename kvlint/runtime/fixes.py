@@ -105,9 +105,9 @@ def _example_class(function: Callable[..., Any], data: Mapping[str, Any]) -> typ
     candidates = [parameter.annotation for parameter in _parameters(function)]
     candidates += list(function.__globals__.values())
     for candidate in candidates:
-        if isinstance(candidate, type) and issubclass(candidate, root):
-            if not getattr(candidate, "__abstractmethods__", None):
-                return candidate
+        is_pool = isinstance(candidate, type) and issubclass(candidate, root)
+        if is_pool and not getattr(candidate, "__abstractmethods__", None):
+            return candidate  # type: ignore[no-any-return]
     return pool_class(data["pool"])  # type: ignore[no-any-return]
 
 
@@ -139,7 +139,7 @@ def _run(function: Callable[..., Any], scene: Scene) -> Call:
 
 
 def _writes(source: str) -> str:
-    """"kv", "index-k", "latent" or "nothing", by the accessors that the source calls."""
+    """ "kv", "index-k", "latent" or "nothing", by the accessors that the source calls."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             effect = _EFFECTS.get(node.func.attr)

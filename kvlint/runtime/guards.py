@@ -15,9 +15,6 @@ from kvlint.runtime.outcome import Call, Judged, frames_of, observe
 from kvlint.runtime.storage import restore
 
 
-
-
-
 def call_accessor(scene: Scene, name: str) -> Call:
     """Use `name` on the pool with arguments that would work if it were no guard."""
 
@@ -60,7 +57,7 @@ def message_agrees(message: str, data: Mapping[str, Any]) -> bool:
 
 def judge_facts(scene: Scene, data: Mapping[str, Any]) -> tuple[Judged, dict[str, dict[str, str]]]:
     """Presence and defining class of every accessor, and the observed matrix."""
-    wrong: list[str] = []
+    wrong: list[str] = list(data.get("changed", ()))
     for name, fact in data["accessors"].items():
         complaint = _disagreement(scene.pool, name, fact)
         if complaint:
@@ -79,7 +76,9 @@ def judge_facts(scene: Scene, data: Mapping[str, Any]) -> tuple[Judged, dict[str
     if wrong:
         return Judged("drift", f"{len(wrong)} disagree", tuple(wrong)), matrix
     total = len(data["accessors"])
-    return Judged("confirmed", f"{total} accessors resolve as the catalogue says"), matrix
+    return Judged(
+        "confirmed", f"{total} accessors and attributes are as the catalogue says"
+    ), matrix
 
 
 def _disagreement(pool: Any, name: str, fact: Mapping[str, Any]) -> str:

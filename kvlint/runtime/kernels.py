@@ -254,7 +254,9 @@ def scatter_latent(latent: Any, rope: Any, buffer: Any, loc: Any) -> None:
     )
 
 
-def scatter_paged_pair(data: Any, scale: Any, buffer: Any, loc: Any, page_size: int, slot: int) -> None:
+def scatter_paged_pair(
+    data: Any, scale: Any, buffer: Any, loc: Any, page_size: int, slot: int
+) -> None:
     """A paged layout of bytes: a page holds `page_size` data rows, then as many scale slots of
     `slot` bytes. DeepSeek-V4 packs 576 + 8 bytes a token so, the DSA index cache 128 + 4."""
     if not loc.numel():

@@ -90,7 +90,9 @@ def _refusal(values: Mapping[str, Any]) -> str:
 
 def _control() -> Judged | None:
     refusal = _refusal(_VALID)
-    return Judged("broken", f"the documented combination is refused: {refusal}") if refusal else None
+    return (
+        Judged("broken", f"the documented combination is refused: {refusal}") if refusal else None
+    )
 
 
 def _judge_backends(data: Mapping[str, Any]) -> Judged:
@@ -112,12 +114,12 @@ def _judge_backends(data: Mapping[str, Any]) -> Judged:
 
 def _judge_precedence(data: Mapping[str, Any]) -> Judged:
     wins = _refusal({**_VALID, "prefill_attention_backend": "triton"})
-    saved = _refusal(
-        {**_VALID, "attention_backend": "triton", "prefill_attention_backend": "fa3"}
-    )
+    saved = _refusal({**_VALID, "attention_backend": "triton", "prefill_attention_backend": "fa3"})
     if wins and not saved:
         return Judged("confirmed", "prefill_attention_backend wins over attention_backend", (wins,))
-    return Judged("drift", f"triton over fa3: {wins or 'accepted'}; fa3 over triton: {saved or 'ok'}")
+    return Judged(
+        "drift", f"triton over fa3: {wins or 'accepted'}; fa3 over triton: {saved or 'ok'}"
+    )
 
 
 def _judge_preconditions(data: Mapping[str, Any]) -> Judged:
@@ -139,7 +141,9 @@ def _judge_preconditions(data: Mapping[str, Any]) -> Judged:
     if set(accepted) != expected:
         return Judged("drift", f"accepted although a precondition: {accepted}", tuple(lines))
     refused = sum(1 for line in lines if "ValueError" in line)
-    return Judged("confirmed", f"{refused} violations refused, the valid form accepted", tuple(lines))
+    return Judged(
+        "confirmed", f"{refused} violations refused, the valid form accepted", tuple(lines)
+    )
 
 
 def _judge_choices(data: Mapping[str, Any]) -> Judged:

@@ -29,7 +29,7 @@ _NO_DEVICE = (
 )
 _DEVICE_PACKAGES = (
     *("sgl_kernel", "flashinfer", "cuda", "deep_gemm", "tilelang", "tvm_ffi", "cutlass"),
-    *("torch_npu", "aiter", "flash_attn", "cupy"),
+    *("aiter", "flash_attn", "cupy"),
 )
 
 
@@ -77,7 +77,9 @@ def attempt(action: Callable[[], Any]) -> tuple[Any, BaseException | None]:
 
 def error_text(error: BaseException) -> str:
     text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text}" if text else f"{type(error).__name__} without a message"
+    return (
+        f"{type(error).__name__}: {text}" if text else f"{type(error).__name__} without a message"
+    )
 
 
 def wants_gpu(error: BaseException) -> str:

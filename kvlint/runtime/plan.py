@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from kvlint.catalogue.families import family_of
 from kvlint.catalogue.resolve import ResolvedAccessor, View
 from kvlint.rules import Rule
 from kvlint.runtime.model import Engine, Probe
+
+# The two opinions about an accessor, by name: the tree's own, and the embedded one of its version.
+Opinion = tuple[ResolvedAccessor, "ResolvedAccessor | None"]
 
 # Called with arguments by the facts probe, beside every guard. They are named here, not in the
 # child, because the catalogue's kind of each goes with them.
@@ -107,13 +110,20 @@ _LAUNCH: dict[str, tuple[tuple[str, ...], str]] = {
 }
 
 
-def plan_probes(view: View, rules: Iterable[Rule]) -> tuple[Probe, ...]:
-    """Every probe of one release, in a stable order."""
+def plan_probes(
+    view: View, rules: Iterable[Rule], published: View | None = None
+) -> tuple[Probe, ...]:
+    """Every probe of one release, in a stable order.
+
+    `view` is read from the tree that will run. `published`, the embedded catalogue of the same
+    version, is what SGLang released under that number: where the two differ, somebody changed the
+    tree, and the guards of the published one are what is expected.
+    """
     known = [rule for rule in rules if rule.holds_for(view.catalogue.version)]
     classes = {name.rpartition(".")[2]: name for name in view.pools() if view.concrete(name)}
     return (
-        *_facts(view, classes),
-        *_guards(view, classes, known),
+        *_facts(view, published, classes),
+        *_guards(view, published, classes, known),
         *_fixes(classes, known),
         *_necessity(classes),
         *_writers(view, classes),
@@ -121,10 +131,13 @@ def plan_probes(view: View, rules: Iterable[Rule]) -> tuple[Probe, ...]:
     )
 
 
-def _guards(view: View, classes: Mapping[str, str], rules: list[Rule]) -> Iterator[Probe]:
+def _guards(
+    view: View, published: View | None, classes: Mapping[str, str], rules: list[Rule]
+) -> Iterator[Probe]:
     for name, qualname in classes.items():
-        for accessor, resolved in _accessors(view, qualname):
-            if resolved.kind == "guard":
+        for accessor, (own, release) in _accessors(view, published, qualname):
+            resolved = _expected_guard(own, release)
+            if resolved is not None:
                 yield Probe(
                     id=f"guard:{name}.{accessor}",
                     kind="guard",
@@ -132,7 +145,7 @@ def _guards(view: View, classes: Mapping[str, str], rules: list[Rule]) -> Iterat
                     accessor=accessor,
                     title="the guard raises and writes nothing",
                     engines=_PLAIN,
-                    rules=_rules_for(view, qualname, accessor, rules),
+                    rules=_rules_for(published or view, qualname, accessor, rules),
                     expected=_raised(resolved),
                     data={
                         "exception": resolved.exception or "Exception",
@@ -142,6 +155,17 @@ def _guards(view: View, classes: Mapping[str, str], rules: list[Rule]) -> Iterat
                 )
 
 
+def _expected_guard(
+    own: ResolvedAccessor, release: ResolvedAccessor | None
+) -> ResolvedAccessor | None:
+    """The guard to expect: the published one, its text from the tree where it is not embedded."""
+    if release is None or release.kind != "guard":
+        return own if own.kind == "guard" else None
+    if release.message is None and release.has_message:
+        return replace(release, message=own.message if own.kind == "guard" else None)
+    return release
+
+
 def _raised(resolved: ResolvedAccessor) -> str:
     name = resolved.exception or "an exception"
     if resolved.message:
@@ -149,12 +173,15 @@ def _raised(resolved: ResolvedAccessor) -> str:
     return name if resolved.has_message else f"{name} without a message"
 
 
-def _accessors(view: View, qualname: str) -> Iterator[tuple[str, ResolvedAccessor]]:
+def _accessors(view: View, published: View | None, qualname: str) -> Iterator[tuple[str, Opinion]]:
     """Every method along the MRO by name, as it resolves on an instance."""
-    names = {name for own in view.known_mro(qualname) for name in own.methods}
+    views = [view, *([published] if published is not None else [])]
+    names = {name for one in views for own in one.known_mro(qualname) for name in own.methods}
+    known = published is not None and qualname in published.catalogue.classes
     for name in sorted(names):
         if not (name.startswith("__") and name.endswith("__")):
-            yield name, view.accessor(qualname, name)
+            release = published.accessor(qualname, name) if published and known else None
+            yield name, (view.accessor(qualname, name), release)
 
 
 def _rules_for(view: View, qualname: str, accessor: str, rules: list[Rule]) -> tuple[str, ...]:
@@ -171,14 +198,21 @@ def _rules_for(view: View, qualname: str, accessor: str, rules: list[Rule]) -> t
     return tuple(rule.code for rule in rules if rule.parameters.get("rest") is True)
 
 
-def _facts(view: View, classes: Mapping[str, str]) -> Iterator[Probe]:
+def _facts(view: View, published: View | None, classes: Mapping[str, str]) -> Iterator[Probe]:
+    attributes = sorted(
+        {name for qualname in classes.values() for name in view.constructor_attributes(qualname)}
+        | view.accessor_names()
+    )
     for name, qualname in classes.items():
         facts: dict[str, Any] = {}
-        for accessor, resolved in _accessors(view, qualname):
-            facts[accessor] = {"kind": resolved.kind, "defining_class": resolved.defining_class}
-        for accessor in view.accessor_names():
-            if accessor not in facts and view.accessor(qualname, accessor).kind == "absent":
-                facts[accessor] = {"kind": "absent", "defining_class": None}
+        changed: list[str] = []
+        for accessor, (own, release) in _accessors(view, published, qualname):
+            facts[accessor] = {"kind": own.kind, "defining_class": own.defining_class}
+            if release is not None and release.kind != own.kind:
+                changed.append(f"{accessor}: {release.kind} as published, {own.kind} in this tree")
+        for attribute in attributes:
+            if attribute not in facts and view.has_attribute(qualname, attribute) is False:
+                facts[attribute] = {"kind": "absent", "defining_class": None}
         guards = [accessor for accessor, fact in facts.items() if fact["kind"] == "guard"]
         called = sorted({*guards, *(name for name in MATRIX_ACCESSORS if name in facts)})
         yield Probe(
@@ -189,8 +223,8 @@ def _facts(view: View, classes: Mapping[str, str]) -> Iterator[Probe]:
             title="every accessor resolves as the catalogue says",
             engines=("cpu", "cuda"),
             rules=("KV104",),
-            expected=f"{len(facts)} accessors as in the catalogue",
-            data={"accessors": facts, "called": called},
+            expected=f"{len(facts)} accessors and attributes as in the catalogue",
+            data={"accessors": facts, "called": called, "changed": changed},
         )
 
 

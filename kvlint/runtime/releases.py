@@ -154,6 +154,11 @@ def _version_at(root: Path) -> str:
     return "unknown"
 
 
+def _without_nvcc(path: str) -> str:
+    kept = [place for place in path.split(os.pathsep) if not (Path(place) / "nvcc").exists()]
+    return os.pathsep.join(kept)
+
+
 def child_environment(engine: Engine, release: Release | None = None) -> dict[str, str]:
     """The environment of a child: what it needs to run, and nothing secret."""
     environment = {name: os.environ[name] for name in _KEPT if name in os.environ}
@@ -169,6 +174,10 @@ def child_environment(engine: Engine, release: Release | None = None) -> dict[st
         TRANSFORMERS_VERBOSITY="error",
     )
     if engine != "cuda":
+        # With nvcc at hand some kernels start a build for a minute before they fail.
+        environment.pop("CUDA_HOME", None)
+        environment.pop("CUDA_PATH", None)
+        environment["PATH"] = _without_nvcc(environment.get("PATH", os.defpath))
         environment["CUDA_VISIBLE_DEVICES"] = ""
         # The FP4 pools compile their quantization for minutes; eager is the same code.
         environment["TORCHDYNAMO_DISABLE"] = "1"

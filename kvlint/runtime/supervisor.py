@@ -206,6 +206,8 @@ def _take(worker: Worker, message: dict[str, Any], progress: Progress) -> None:
         missing = message.get("missing")
         text = f"the module {missing} is missing" if missing else message["error"]
         progress.versions[f"error:{worker.engine}"] = text
+    elif event == "no-gpu":
+        progress.versions[f"no-gpu:{worker.engine}"] = "yes"
     elif event == "start":
         progress.running[worker.engine] = message["id"]
     elif event == "result":
@@ -258,6 +260,8 @@ def _account_for_the_rest(progress: Progress, listen: Listener) -> None:
         reason = progress.versions.get(f"error:{engine}", "")
         if progress.interrupted:
             verdict, text = "interrupted", "interrupted before it ran"
+        elif f"no-gpu:{engine}" in progress.versions:
+            verdict, text = "needs-cuda", "no GPU that torch can use"
         elif reason:
             verdict, text = "cannot-build", f"SGLang does not import: {reason}"
         else:

@@ -47,7 +47,11 @@ def main() -> None:
     die_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     warnings.simplefilter("ignore")
-    if plan["engine"] != "cuda" and not _prepare(report):
+    if plan["engine"] == "cuda":
+        if not _gpu_is_there():
+            report.send({"event": "no-gpu"})
+            return
+    elif not _prepare(report):
         return
     Forks(plan, report).run()
     report.send({"event": "end"})
@@ -69,6 +73,17 @@ def die_with_parent() -> None:
     """Linux: be killed when the parent is, so that no orphan is left."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+def _gpu_is_there() -> bool:
+    """Asked in a fork: the answer initialises CUDA, and what forks later must not inherit it."""
+    pid = os.fork()
+    if pid == 0:
+        import torch
+
+        os._exit(0 if torch.cuda.is_available() else 1)
+    _, status = os.waitpid(pid, 0)
+    return os.waitstatus_to_exitcode(status) == 0
 
 
 _KEEP: list[Any] = []
@@ -184,7 +199,16 @@ class Forks:
                 child.deadline = time.monotonic() + self.plan["timeout"]
             elif message["event"] == "result":
                 child.current = None
+            elif message["event"] == "import-failed":
+                self._give_up(child, message["error"])
+                continue
             self.report.send(message)
+
+    def _give_up(self, child: Child, error: str) -> None:
+        """On CUDA each process imports SGLang: where that fails, no probe of it can run."""
+        for probe in child.owed:
+            self._send(child, probe, "cannot-build", f"SGLang does not import: {error}", [])
+        child.owed = []
 
     def _ended(self, child: Child) -> None:
         del self.children[child.pipe]
@@ -207,14 +231,19 @@ class Forks:
             verdict, text = "crashed", f"killed by {signal.Signals(number).name}"
         else:
             verdict, text = "crashed", f"exit status {os.WEXITSTATUS(status)}"
+        self._send(child, failed, verdict, text, _tail(child.log))
+
+    def _send(
+        self, child: Child, probe: dict[str, Any], verdict: str, text: str, details: list[str]
+    ) -> None:
         self.report.send(
             {
                 "event": "result",
-                "id": failed["id"],
+                "id": probe["id"],
                 "async": bool(child.group.get("async")),
                 "verdict": verdict,
                 "observed": text,
-                "details": _tail(child.log),
+                "details": details,
                 "seconds": 0.0,
             }
         )
@@ -262,14 +291,16 @@ def _limit_memory(megabytes: int) -> None:
 
 def _run_probe(plan: dict[str, Any], probe: dict[str, Any], second_pass: bool) -> dict[str, Any]:
     from kvlint.runtime.builders import CannotBuild
-    from kvlint.runtime.outcome import Judged, error_text, frames_of
+    from kvlint.runtime.outcome import Judged, error_text, frames_of, wants_gpu
 
     started = time.monotonic()
     matrix: dict[str, Any] = {}
     try:
         judged = _PROBES[probe["kind"]](plan, probe, matrix)
     except CannotBuild as reason:
-        judged = Judged("cannot-build", str(reason))
+        cause = reason.__cause__
+        gpu = wants_gpu(cause) if cause is not None else ""
+        judged = Judged("needs-cuda", gpu) if gpu else Judged("cannot-build", str(reason))
     except MemoryError:
         judged = Judged("crashed", f"more than {plan['memory_mb']} MB of memory")
     # A fault of kvlint's own probe must not look like one of SGLang's.
