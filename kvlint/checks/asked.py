@@ -11,7 +11,7 @@ from kvlint.findings import Evidence, Finding, Fix, Severity, Suggestion
 from kvlint.inference.context import Context
 from kvlint.inference.pools import Certainty, PoolSet, pool_set, short
 from kvlint.inference.uses import Use
-from kvlint.inference.values import PLATFORMS, Value
+from kvlint.inference.values import Value
 from kvlint.rules import Rule
 from kvlint.source.index import Module
 
@@ -36,7 +36,7 @@ class Asked:
 
     def pools(self, known: Value) -> PoolSet | None:
         """The pool classes of a value, as this module sees them."""
-        return pool_set(self.ctx, known, PLATFORMS in f".{self.module.name}.")
+        return pool_set(self.ctx, known, self.module)
 
 
 Check = Callable[[Asked], Iterator[Finding]]

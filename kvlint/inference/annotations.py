@@ -119,7 +119,8 @@ def _alias(
             return None
         binding = bindings[0]
         if isinstance(binding, Imported) and binding.name is not None:
-            module, name = frame.ctx.project.module(binding.module), binding.name
+            source = frame.ctx.project.imported(module, binding.module)
+            module, name = frame.ctx.project.module(source), binding.name
         elif isinstance(binding, Assigned) and isinstance(binding.value, ALIAS_NODES):
             return module, binding.value
         else:

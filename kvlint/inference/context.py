@@ -54,7 +54,7 @@ class Context:
     retries: dict[object, int] = field(default_factory=dict)
     depth: int = 0
     words: Vocabulary | None = None
-    parts: dict[tuple[object, bool], Part] = field(default_factory=dict)
+    parts: dict[tuple[object, str], Part] = field(default_factory=dict)
     sub_pools: frozenset[str] | None = None
 
     def sub_pool_names(self) -> frozenset[str]:

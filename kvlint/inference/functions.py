@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
 from kvlint.inference.annotations import annotation_value
 from kvlint.inference.classes import ClassInfo, FunctionNode, bindings_of_function, class_frame
@@ -13,6 +14,8 @@ from kvlint.inference.values import (
     NEVER,
     NOTHING,
     UNKNOWN,
+    Atom,
+    Buffer,
     ClassObject,
     Elements,
     Function,
@@ -171,7 +174,13 @@ def _inferred_result(frame: Frame, called: Function) -> Value:
         return UNKNOWN
     if without_none(found) == NEVER:
         return NOTHING
+    found = Value(frozenset(_handed_out(atom) for atom in found.atoms or ()), found.evidence)
     return found.because(frame.evidence(f"`{function.name}()` returns it", function))
+
+
+def _handed_out(atom: Atom) -> Atom:
+    """Storage that a function hands out is an accessor's view to its callers, not a raw list."""
+    return replace(atom, raw=False) if isinstance(atom, Buffer) else atom
 
 
 def property_value(ctx: Context, info: ClassInfo, function: FunctionNode) -> Value:

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from kvlint.catalogue.resolve import View
 from kvlint.inference.context import Context
 from kvlint.inference.values import PLATFORMS, Instance, Value, without_none
+from kvlint.source.index import Module
 
 Certainty = Literal["certain", "likely"]
 MAX_EXPLICIT = 8
@@ -44,12 +44,14 @@ class PoolSet:
         return () if None in owners else tuple(sorted(o for o in owners if o is not None))
 
 
-def pool_set(ctx: Context, known: Value, on_platform: bool = False) -> PoolSet | None:
+def pool_set(ctx: Context, known: Value, module: Module) -> PoolSet | None:
     """The pool classes of a value; None where it is unknown, or may be no pool.
 
     SGLang's subclasses for other hardware (NPU, MLX: sglang/srt/hardware_backend/) take the place
     of a class as a whole, by the platform it runs on: they count where they are named, and in code
-    `on_platform`, and make nothing uncertain that fails on every GPU.
+    for that hardware, and make nothing uncertain that fails on every GPU. Of the project's own
+    subclasses those count that the module defines or imports from: what is found in a file does
+    not depend on which other files are checked with it.
     """
     atoms = without_none(known).atoms
     if not atoms:
@@ -61,27 +63,38 @@ def pool_set(ctx: Context, known: Value, on_platform: bool = False) -> PoolSet |
         own = ctx.view.catalogue.classes.get(atom.cls)
         if own is None or not own.is_pool:
             return None
-        key = (atom, on_platform)
+        key = (atom, module.name)
         if key not in ctx.parts:
-            ctx.parts[key] = _part(ctx.view, atom, on_platform)
+            ctx.parts[key] = _part(ctx, atom, module)
         parts.append(ctx.parts[key])
     if any(not part.classes for part in parts):
         return None
     return PoolSet(tuple(sorted(parts, key=lambda part: (part.declared, str(part.owner)))))
 
 
-def _part(view: View, atom: Instance, on_platform: bool) -> Part:
+def _part(ctx: Context, atom: Instance, module: Module) -> Part:
+    view = ctx.view
     if atom.exact:
         return Part(atom.cls, frozenset([atom.cls]), False, atom.owner)
     broad = not view.concrete(atom.cls)
     classes = view.concrete_subclasses(atom.cls)
     for cls in atom.minus:
         classes -= view.subclasses(cls)
-    if not on_platform and PLATFORMS not in atom.cls:
+    classes = frozenset(cls for cls in classes if _is_visible(ctx, cls, atom.cls, module))
+    if PLATFORMS not in f".{module.name}." and PLATFORMS not in atom.cls:
         classes = frozenset(cls for cls in classes if PLATFORMS not in cls) or classes
     if not classes and broad and not atom.minus:
         classes = frozenset([atom.cls])
     return Part(atom.cls, frozenset(classes), broad, atom.owner)
+
+
+def _is_visible(ctx: Context, cls: str, declared: str, module: Module) -> bool:
+    info = ctx.classes.get(cls)
+    if info is None or cls == declared or info.module is module:
+        return True
+    return any(
+        ctx.project.imported(module, name) == info.module.name for name in module.imported_modules
+    )
 
 
 def certainty(pools: PoolSet, holds: Callable[[str], bool]) -> Certainty | None:

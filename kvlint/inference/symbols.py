@@ -88,9 +88,10 @@ def binding_value(ctx: Context, module: Module, binding: Binding) -> Value:
     from kvlint.inference.flow import entry_env
 
     if isinstance(binding, Imported):
+        source = ctx.project.imported(module, binding.module)
         if binding.name is None:
-            return value(ModuleObject(binding.module))
-        return module_attribute(ctx, binding.module, binding.name)
+            return value(ModuleObject(source))
+        return module_attribute(ctx, source, binding.name)
     frame = module_frame(ctx, module)
     if isinstance(binding, ast.ClassDef):
         return value(ClassObject(class_info(frame, {}, binding).qualname))

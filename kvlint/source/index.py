@@ -6,11 +6,13 @@ Nothing here is imported or run: a module is its text and its syntax tree.
 from __future__ import annotations
 
 import ast
+import contextlib
 import hashlib
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from kvlint.findings import FileError
@@ -59,6 +61,18 @@ class Module:
     @property
     def path(self) -> Path:
         return self.source.path
+
+    @cached_property
+    def imported_modules(self) -> frozenset[str]:
+        """Modules that the top level imports, or imports names from."""
+        found = set(self.star_imports)
+        for bindings in self.bindings.values():
+            for binding in bindings:
+                if isinstance(binding, Imported):
+                    found.add(binding.module)
+                    if binding.name is not None:
+                        found.add(f"{binding.module}.{binding.name}")
+        return frozenset(found)
 
     @property
     def package(self) -> str:
@@ -168,9 +182,28 @@ class Project:
         source = read_source(path) if text is None else decode_source(path, text)
         return self.add(source, parse(source), name)
 
+    def imported(self, importer: Module, name: str) -> str:
+        """The name under which `importer` finds a module: what stands beside it comes first."""
+        top = name.partition(".")[0]
+        if top in self.opaque or not name:
+            return name
+        root = import_root(importer.path)
+        found = self.module(name)
+        if found is not None and found.path.is_relative_to(root):
+            return name
+        path = self._find_under(root, name)
+        if path is None:
+            return name
+        with contextlib.suppress(SourceError, ParseError):
+            return self.module_at(path).name
+        return name
+
     def add(self, source: SourceFile, tree: ast.Module, name: str | None = None) -> Module:
         is_package = source.path.name == "__init__.py"
         name = name or module_name(source.path, self.roots)
+        if self._by_name.get(name) is not None:
+            # Two folders may hold a module of one name; each keeps its own classes and globals.
+            name = f"{name}@{source.path}"
         module = Module(name, source, tree, is_package)
         collect_bindings(module)
         self._by_path[source.path] = module
@@ -178,14 +211,17 @@ class Project:
         return module
 
     def _find(self, name: str) -> Path | None:
+        found = (self._find_under(root, name) for root in self.roots)
+        return next((path for path in found if path is not None), None)
+
+    def _find_under(self, root: Path, name: str) -> Path | None:
         parts = name.split(".")
-        for root in self.roots:
-            folder = root.joinpath(*parts[:-1])
-            entries = self._entries(folder)
-            if f"{parts[-1]}.py" in entries:
-                return folder / f"{parts[-1]}.py"
-            if parts[-1] in entries and "__init__.py" in self._entries(folder / parts[-1]):
-                return folder / parts[-1] / "__init__.py"
+        folder = root.joinpath(*parts[:-1])
+        entries = self._entries(folder)
+        if f"{parts[-1]}.py" in entries:
+            return folder / f"{parts[-1]}.py"
+        if parts[-1] in entries and "__init__.py" in self._entries(folder / parts[-1]):
+            return folder / parts[-1] / "__init__.py"
         return None
 
     def _entries(self, folder: Path) -> frozenset[str]:
