@@ -112,7 +112,7 @@ def accepted_parameters(cls: type, follow: bool = True) -> tuple[set[str], set[s
         if "__init__" not in owner.__dict__ or owner is object:
             continue
         open_ended = False
-        parameters = list(inspect.signature(owner.__init__).parameters.values())[1:]
+        parameters = list(inspect.signature(owner.__dict__["__init__"]).parameters.values())[1:]
         for parameter in parameters:
             if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
                 open_ended = True

@@ -105,7 +105,7 @@ def frames_of(error: BaseException, last: int = 4) -> tuple[str, ...]:
 
 def _short(path: str) -> str:
     for package in ("sglang/", "kvlint/", "torch/", "triton/"):
-        head, found, tail = path.rpartition(f"/{package}")
+        _, found, tail = path.rpartition(f"/{package}")
         if found:
             return package + tail
     return path.rpartition("/")[2]

@@ -169,7 +169,7 @@ def difference(before: Snapshot, after: Snapshot) -> Difference:
 
 
 def _named_rows(views: list[View], storage: int, places: Any) -> list[str]:
-    named = []
+    named: list[str] = []
     for view in views:
         if view.storage != storage or not view.row_stride:
             continue

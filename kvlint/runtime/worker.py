@@ -20,6 +20,7 @@ import time
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 _PR_SET_PDEATHSIG = 1
@@ -215,7 +216,7 @@ class Forks:
         os.close(child.pipe)
         _, status = os.waitpid(child.pid, 0)
         self._explain(child, status)
-        os.unlink(child.log)
+        Path(child.log).unlink()
         if child.owed:
             self.waiting.insert(0, {**child.group, "probes": child.owed})
 
@@ -250,8 +251,7 @@ class Forks:
 
 
 def _tail(path: str, lines: int = 6) -> list[str]:
-    with open(path, "rb") as log:
-        text = log.read()[-4000:].decode("utf-8", "replace")
+    text = Path(path).read_bytes()[-4000:].decode("utf-8", "replace")
     return [line for line in text.splitlines() if line.strip()][-lines:]
 
 
@@ -279,8 +279,8 @@ def _limit_memory(megabytes: int) -> None:
     address space than it uses."""
     if sys.platform != "linux":
         return
-    with open("/proc/self/status", encoding="ascii") as status:
-        sizes = [line.split()[1] for line in status if line.startswith("VmData:")]
+    status = Path("/proc/self/status").read_text("ascii").splitlines()
+    sizes = [line.split()[1] for line in status if line.startswith("VmData:")]
     used = int(sizes[0]) * 1024 if sizes else 0
     limit = used + megabytes * 1024 * 1024
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
