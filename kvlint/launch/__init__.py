@@ -13,7 +13,7 @@ from kvlint.launch.files import (
     is_candidate,
     is_launch_file,
 )
-from kvlint.launch.relevance import is_worth_following
+from kvlint.launch.relevance import is_worth_following, may_hold_a_backend
 from kvlint.rules import Rule
 from kvlint.source.text import SourceFile
 
@@ -31,7 +31,7 @@ def check_python(
     source: SourceFile, tree: ast.Module, rules: Sequence[Rule], version: str
 ) -> tuple[Finding, ...]:
     """The findings of the launch rules in one Python file, in order."""
-    if not is_worth_following(source.data):
+    if not is_worth_following(source.data) and not may_hold_a_backend(source.data):
         return ()
     from kvlint.launch.python_files import check
 

@@ -11,6 +11,7 @@ from kvlint.launch.facts import facts_for
 from kvlint.launch.files import distinct
 from kvlint.launch.judge import Case, judge, launch_rules
 from kvlint.launch.python_program import Program
+from kvlint.launch.relevance import is_worth_following
 from kvlint.rules import Rule
 from kvlint.source.text import SourceFile
 
@@ -30,7 +31,7 @@ def check(
     """Findings of the launch rules and, for attention backends, of KV301."""
     findings = list(backend_writes(source, tree, rules, version))
     chosen = launch_rules(rules, version)
-    if chosen:
+    if chosen and is_worth_following(source.data):
         facts = facts_for(version)
         program = Program(source, facts, chosen, registered_backends(tree, source.data))
         try:

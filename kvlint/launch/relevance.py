@@ -7,44 +7,60 @@ from __future__ import annotations
 
 import re
 
-_FLAGS = (
-    b"prefill_only_disable_kv_cache",
-    b"prefill-only-disable-kv-cache",
-    b"NoOpMHATokenToKVPool",
+_FLAG, _OPTION = b"prefill_only_disable_kv_cache", b"prefill-only-disable-kv-cache"
+_GIVEN = re.compile(rb"prefill_only_disable_kv_cache(?:[\"']\s*[\]:,]|\s*=(?!=))")
+_EMBEDS = (b"is_embedding", b"is-embedding")
+_EMBEDDING = re.compile(rb"is_embedding(?:[\"']\s*[\]:,]|\s*=(?!=))|--is-embedding")
+_CALLED = tuple(
+    re.compile(name + rb"\s*(?:[(),]|as\b)")
+    for name in (rb"ServerArgs", rb"Engine", rb"Runtime", rb"EngineAdapter")
 )
-_STARTS = (
-    b"ServerArgs",
-    b"Engine",
-    b"Runtime",
+_COMMANDS = (
     b"launch_server",
     b"sglang serve",
     b'"serve"',
     b"'serve'",
     b"prepare_server_args",
+    b"ServerArgs.add_cli_args",
 )
-_EMBEDS = (b"is_embedding", b"is-embedding")
-_DECODES = (b".generate", b"async_generate", b"/generate", b"completions", b"attention")
+_DECODES = (b"generate", b"completions", b"attention")
 _BACKEND = re.compile(
     rb"attention_backend[\"']?\]?\s*[=:,]\s*f?[\"'A-Z]|attention_backend=\w"
     rb"|attention-backend[\"' =]"
 )
 _FOLLOWED = re.compile(
-    r"ServerArgs|Engine|Runtime|launch|sglang|generate|completions|attention|embedding|kv[-_]cache"
+    r"ServerArgs|Engine|Runtime|launch|serve\b|import sglang|\bgenerate\b|async_generate"
+    r"|completions|attention[-_]backend|is[-_]embedding|disable[-_]kv[-_]cache"
 )
+
+
+def may_hold_a_backend(data: bytes) -> bool:
+    """Whether a Python file can define a backend that writes to the no-op pool it knows of."""
+    if b"set_kv_buffer" not in data or b"Backend" not in data:
+        return False
+    return b"NoOpMHATokenToKVPool" in data or _FLAG in data
 
 
 def is_worth_following(data: bytes) -> bool:
     """Whether a Python file can hold a finding of the launch rules."""
-    if any(flag in data for flag in _FLAGS):
+    if _OPTION in data or (_FLAG in data and _GIVEN.search(data)):
         return True
     embeds = any(mark in data for mark in _EMBEDS)
     if not embeds and b"attention_backend" not in data and b"attention-backend" not in data:
         return False
-    if not any(mark in data for mark in _STARTS):
-        return False
-    if embeds and any(mark in data for mark in _DECODES):
+    embeds = embeds and any(m in data for m in _DECODES) and _EMBEDDING.search(data) is not None
+    return (embeds or _BACKEND.search(data) is not None) and _starts(data)
+
+
+def _starts(data: bytes) -> bool:
+    """Whether a server's arguments are made or a command is named, annotations left out."""
+    if any(command in data for command in _COMMANDS):
         return True
-    return _BACKEND.search(data) is not None
+    return any(
+        data[match.start() - 2 : match.start()] not in (b": ", b"> ")
+        for called in _CALLED
+        for match in called.finditer(data)
+    )
 
 
 def is_worth_reading(text: str, names: frozenset[str]) -> bool:
