@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kvlint.findings import FileError, Finding
-from kvlint.launch.facts import LaunchFacts, facts_for
-from kvlint.launch.judge import Case, judge, launch_rules
 from kvlint.launch.relevance import is_worth_following, may_hold_a_backend
 from kvlint.rules import Rule
 from kvlint.source.text import SourceError, SourceFile
 
 if TYPE_CHECKING:
+    from kvlint.launch.facts import LaunchFacts
     from kvlint.launch.shell import Invocation
 
 LAUNCH_SUFFIXES = frozenset(
@@ -65,10 +64,15 @@ def check_launch_file(
     Raises SourceError for a file that names the no-op pool's flag and that cannot be read; a
     malformed file that may be anyone's is silent.
     """
+    if not is_candidate(source.path, source.data):
+        return ()
+    from kvlint.launch.facts import facts_for
+    from kvlint.launch.judge import Case, judge, launch_rules
+    from kvlint.launch.requests import script_decodes
     from kvlint.launch.yaml_files import UnreadableDocument
 
     chosen = launch_rules(rules, version)
-    if not chosen or not is_candidate(source.path, source.data):
+    if not chosen:
         return ()
     facts = facts_for(version)
     try:
@@ -83,8 +87,6 @@ def check_launch_file(
         if invocation.configuration is not None
         for finding in judge(Case(source, facts, chosen, invocation.configuration))
     ]
-    from kvlint.launch.requests import script_decodes
-
     findings.extend(script_decodes(source, facts, chosen, invocations))
     return distinct(findings)
 

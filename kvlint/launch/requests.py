@@ -99,7 +99,7 @@ def decode_finding(
         path=source.path,
         span=span_of(source, place),
         severity=rule.severity,
-        message=f"{what} generates, but its server is started for embedding",
+        message=f"{what} decodes, but what it runs on was started for embedding",
         evidence=evidence,
         raises="RuntimeError: NoOpMHATokenToKVPool.set_kv_buffer was called.",
         remedy=rule.remedy,
