@@ -241,16 +241,18 @@ def uses_of(context: Context, module: Module) -> list[Use]:
     """Every use of a pool in a module; in SGLang's own, of those of which anything is certain."""
     from kvlint.inference.context import module_frame
     from kvlint.inference.flow import execute, run_nested
-    from kvlint.inference.interest import lines_of_interest
+    from kvlint.inference.interest import interest
     from kvlint.inference.uses import Recorder
 
     recorder = Recorder()
     frame = module_frame(context, module)
     frame.recorder = recorder
     if module.name.startswith("sglang."):
-        frame.lines = lines_of_interest(context.vocabulary(), module)
-        if not frame.lines:
+        found = interest(context.vocabulary(), module)
+        if not found.lines:
             return []
+        frame.lines = found.lines
+        context.bearing[module] = found.words
     execute(frame, {}, module.tree.body)
     run_nested(frame)
     return sorted(recorder, key=lambda use: (use.node.lineno, use.node.col_offset, use.kind))

@@ -72,7 +72,7 @@ def _of_instance(ctx: Context, atom: Instance, name: str, base: Value) -> Value:
         return _with_steps(_bound(found, own), base)
     if is_pool_class(ctx, atom.cls):
         return _of_pool(ctx, atom, name, own)
-    return UNKNOWN if found is not None else _held(ctx, atom.cls, name)
+    return _held(ctx, atom.cls, name)
 
 
 def _bound(found: Value, own: Value) -> Value:

@@ -254,6 +254,10 @@ def _assigned(ctx: Context, info: ClassInfo, name: str) -> Iterator[Value]:
             yield value(ClassObject(nested.qualname))
         elif isinstance(member, ast.AnnAssign):
             yield UNKNOWN
+    if not ctx.may_bear(info.module, name):
+        if name in info.stores:
+            yield UNKNOWN
+        return
     for method in info.stores.get(name, []):
         yield from stores_of(ctx, info, method, name) or [UNKNOWN]
 

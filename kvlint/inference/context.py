@@ -54,6 +54,8 @@ class Context:
     retries: dict[object, int] = field(default_factory=dict)
     depth: int = 0
     words: Vocabulary | None = None
+    bearing: dict[Module, frozenset[str]] = field(default_factory=dict)
+    """Of modules walked in part: the names that can lead to a pool of a known class."""
     parts: dict[tuple[object, str], Part] = field(default_factory=dict)
     sub_pools: frozenset[str] | None = None
 
@@ -64,6 +66,11 @@ class Context:
             names = {name.removesuffix("[]") for cls in classes for name in cls.sub_pools}
             self.sub_pools = frozenset(names)
         return self.sub_pools
+
+    def may_bear(self, module: Module, name: str) -> bool:
+        """Whether a name of the module can lead to a pool of which anything is known."""
+        words = self.bearing.get(module)
+        return words is None or name in words
 
     def vocabulary(self) -> Vocabulary:
         """The words that lead to pools of known classes, worked out once."""

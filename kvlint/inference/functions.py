@@ -127,6 +127,8 @@ def return_value(ctx: Context, called: Function) -> Value:
     frame = class_frame(ctx, info) if info is not None else Frame(ctx, called.module)
     if function.returns is not None:
         return _declared_result(frame, function, called)
+    if not ctx.may_bear(called.module, function.name):
+        return UNKNOWN
     if bindings_of_function(ctx, function).plain_result:
         return UNKNOWN
     key = (function, _self_class(called))

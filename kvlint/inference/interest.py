@@ -15,10 +15,15 @@ from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass
 
 from kvlint.catalogue.resolve import View
-from kvlint.inference.slicing import FunctionNode, bindings_in
+from kvlint.inference.slicing import FunctionNode, bindings_in, is_plain
 from kvlint.source.index import Assigned, Module
 
 ROOT = "KVCache"
+HANDING_ON = frozenset(
+    "append add cast copy deepcopy deque dict enumerate extend field filter frozenset getattr "
+    "insert iter list map max min next nullcontext partial proxy ref replace reversed set sorted "
+    "super tuple update zip".split()
+)
 
 
 @dataclass(frozen=True)
@@ -73,39 +78,51 @@ def speaks(words: Vocabulary, text: str) -> bool:
     return any(owner in spoken and names & spoken for owner, names in words.owned.items())
 
 
-def lines_of_interest(words: Vocabulary, module: Module) -> list[int]:
-    """The lines that name a word of the vocabulary, or a name of the module that such words lead
-    to: an attribute, a function or a global. Sorted."""
+@dataclass(frozen=True)
+class Interest:
+    """What of a module can matter: the lines that name a word, sorted, and the words: those of the
+    vocabulary and the attributes, functions and globals that they lead to."""
+
+    lines: list[int]
+    words: frozenset[str]
+
+
+def interest(words: Vocabulary, module: Module) -> Interest:
+    """Follow the vocabulary's words through a module until they lead to nothing new."""
     text = module.source.text
     spoken = set(re.findall(r"\w+", text))
     known = set(words.words & spoken)
     for owner, names in words.owned.items():
         if owner in spoken:
             known |= names & spoken
-    lines: set[int] = set()
-    for probe in words.probes:
-        if probe in text:
-            lines |= set(_lines(module, re.escape(probe)))
+    lines = {n for probe in words.probes if probe in text for n in _lines(module, probe)}
     if known:
         known |= _renamed(module, known)
     functions = list(_functions(module.tree.body))
-    asked: set[FunctionNode] = set()
+    asked: dict[FunctionNode, Given] = {}
+    top = list(_globals(module)) if known else []
     new = known
     while new:
-        lines |= {n for word in sorted(new) for n in _lines(module, rf"\b{word}\b")}
+        lines |= {n for word in sorted(new) for n in _lines(module, word)}
         ordered = sorted(lines)
-        reached = [f for f in functions if f not in asked and touches(ordered, f)]
-        asked |= set(reached)
-        found = {name for f in asked for name in _given(f, known)} | set(_globals(module, known))
+        for function in functions:
+            if function not in asked and touches(ordered, function):
+                asked[function] = _given(function)
+        found = {name for each in asked.values() for name in each.bearing(known)}
+        found |= {name for name, used in top if used & known}
         new = (found & spoken) - known
         known = known | new
-    return sorted(lines)
+    return Interest(sorted(lines), frozenset(known))
 
 
-def _lines(module: Module, pattern: str) -> Iterator[int]:
-    starts = module.source.line_starts
-    for match in re.finditer(pattern, module.source.text):
-        yield bisect_left(starts, match.start() + 1)
+def _lines(module: Module, word: str) -> Iterator[int]:
+    """Lines that hold the word, or a longer one: a line too many costs time, never a finding."""
+    text, starts = module.source.text, module.source.line_starts
+    at = text.find(word)
+    while at >= 0:
+        line = bisect_left(starts, at + 1)
+        yield line
+        at = text.find(word, starts[line] if line < len(starts) else len(text))
 
 
 def touches(lines: list[int], node: ast.AST) -> bool:
@@ -126,54 +143,93 @@ def _functions(body: Iterable[ast.stmt]) -> Iterator[FunctionNode]:
             yield from _functions(statement.orelse)
 
 
-def _given(function: FunctionNode, known: Set[str]) -> Iterator[str]:
-    """Attributes of self, and the function itself, that words lead to in a function."""
+@dataclass(frozen=True)
+class Given:
+    """The words behind what a function binds: locals, attributes of self, and its own result."""
+
+    local: tuple[tuple[str, frozenset[str]], ...]
+    attributes: tuple[tuple[str, frozenset[str]], ...]
+    name: str
+    result: frozenset[str]
+
+    def bearing(self, known: Set[str]) -> Iterator[str]:
+        """Attributes of self, and the function itself, that known words lead to."""
+        local = set(known)
+        size = -1
+        while size != len(local):
+            size = len(local)
+            local |= {name for name, used in self.local if name not in local and used & local}
+        for attribute, used in self.attributes:
+            if used & local:
+                yield attribute
+        if self.result & local:
+            yield self.name
+
+
+def _given(function: FunctionNode) -> Given:
     bindings = bindings_in(function)
-    local = set(known)
     arguments = function.args
-    for argument in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]:
-        if argument.annotation is not None and local & set(words_in(argument.annotation)):
-            local.add(argument.arg)
-    changed = True
-    while changed:
-        changed = False
-        for name, values in bindings.names.items():
-            if name not in local and any(local & set(words_in(value)) for value in values):
-                local.add(name)
-                changed = True
-    for attribute, values in bindings.stores.items():
-        if any(local & set(words_in(value)) for value in values):
-            yield attribute
-    for attribute, annotated in bindings.annotated.items():
-        if local & set(words_in(annotated.annotation)):
-            yield attribute
-    results = [function.returns] if function.returns is not None else bindings.returned
-    if any(local & set(words_in(result)) for result in results):
-        yield function.name
+    local = [
+        (argument.arg, frozenset(words_in(argument.annotation)))
+        for argument in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+        if argument.annotation is not None
+    ]
+    local += [(name, _words(values)) for name, values in bindings.names.items()]
+    attributes = [(name, _words(values)) for name, values in bindings.stores.items()]
+    for name, annotated in bindings.annotated.items():
+        attributes.append((name, frozenset(words_in(annotated.annotation))))
+    if function.returns is not None:
+        result = frozenset(words_in(function.returns))
+    else:
+        result = _words(bindings.returned)
+    return Given(tuple(local), tuple(attributes), function.name, result)
 
 
-def _globals(module: Module, known: Set[str]) -> Iterator[str]:
+def _words(values: Iterable[ast.expr]) -> frozenset[str]:
+    return frozenset(word for value in values for word in bearing_words(value))
+
+
+def _globals(module: Module) -> Iterator[tuple[str, frozenset[str]]]:
     for name, bindings in module.bindings.items():
         for binding in bindings:
             if isinstance(binding, Assigned):
-                for part in (binding.value, binding.annotation):
-                    if part is not None and known & set(words_in(part)):
-                        yield name
+                parts = [part for part in (binding.value, binding.annotation) if part is not None]
+                yield name, frozenset(word for part in parts for word in words_in(part))
             elif isinstance(binding, ast.ClassDef):
-                if any(known & set(words_in(base)) for base in binding.bases):
-                    yield name
-                yield from _class_level(binding, known)
+                yield name, frozenset(word for base in binding.bases for word in words_in(base))
+                yield from _class_level(binding)
 
 
-def _class_level(node: ast.ClassDef, known: Set[str]) -> Iterator[str]:
+def _class_level(node: ast.ClassDef) -> Iterator[tuple[str, frozenset[str]]]:
     for statement in node.body:
         if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
-            if known & set(words_in(statement.annotation)):
-                yield statement.target.id
-        elif isinstance(statement, ast.Assign) and known & set(words_in(statement.value)):
+            yield statement.target.id, frozenset(words_in(statement.annotation))
+        elif isinstance(statement, ast.Assign):
+            used = frozenset(words_in(statement.value))
             for target in statement.targets:
                 if isinstance(target, ast.Name):
-                    yield target.id
+                    yield target.id, used
+
+
+def bearing_words(node: ast.expr) -> Iterator[str]:
+    """Words that can give an expression its value: of a call those of the function, and of its
+    arguments where the function hands one of them on."""
+    if is_plain(node):
+        return
+    if isinstance(node, ast.Call):
+        yield from words_in(node.func)
+        name = (
+            node.func.attr
+            if isinstance(node.func, ast.Attribute)
+            else (node.func.id if isinstance(node.func, ast.Name) else "")
+        )
+        if name in HANDING_ON:
+            for argument in [*node.args, *(keyword.value for keyword in node.keywords)]:
+                yield from words_in(argument)
+    elif isinstance(node, ast.Subscript):
+        yield from bearing_words(node.value)
+    else:
+        yield from words_in(node)
 
 
 def _renamed(module: Module, known: Set[str]) -> set[str]:

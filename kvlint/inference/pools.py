@@ -12,6 +12,7 @@ from kvlint.source.index import Module
 
 Certainty = Literal["certain", "likely"]
 MAX_EXPLICIT = 8
+SGLANG = "sglang."
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,7 @@ def _part(ctx: Context, atom: Instance, module: Module) -> Part:
 
 def _is_visible(ctx: Context, cls: str, declared: str, module: Module) -> bool:
     info = ctx.classes.get(cls)
-    if info is None or cls == declared or info.module is module:
+    if info is None or cls == declared or info.module is module or cls.startswith(SGLANG):
         return True
     return any(
         ctx.project.imported(module, name) == info.module.name for name in module.imported_modules
