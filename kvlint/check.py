@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from kvlint import known, runner
+from kvlint import runner
 from kvlint.analysis import RawResult, Request, check_files
 from kvlint.baseline import Entry, Scope
 from kvlint.cache import FOLDER, Home
@@ -37,6 +37,8 @@ def run(inputs: Input, progress: Progress) -> Run:
         found = _check_group(group, inputs, progress)
         path = inputs.baseline_for(group)
         if path is not None:
+            from kvlint import known
+
             found, gone = known.without(found, group, path)
             fixed.extend(gone)
         judged.extend(found)
@@ -140,6 +142,8 @@ def rechecker(item: Judged, inputs: Input) -> Callable[[bytes], tuple[Finding, .
     """What finds the findings of another text of the same file, for the fixer."""
     pedantic = inputs.choices.pedantic
     request = request_for(item.group, pedantic)
+    from kvlint import known
+
     path = inputs.baseline_for(item.group)
     entries = known.read(path) if path else ()
 

@@ -6,7 +6,6 @@ import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from kvlint import known
 from kvlint.check import report, run, stdin_path
 from kvlint.errors import UsageError
 from kvlint.output.render import render, statistics
@@ -60,6 +59,8 @@ def main(options: Options) -> int:
         found = run(inputs, progress.update)
         fixed = _fix(found, options, inputs)
     if options.write_baseline is not None:
+        from kvlint import known
+
         run_ = known.write(fixed.run, options.write_baseline, options.force)
         fixed = replace(fixed, run=run_)
     return _tell(fixed, inputs, options)

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import signal
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from kvlint.analysis import RawResult, Request, check_files, pool_files
 from kvlint.cache import Cache, Entry, Home
-from kvlint.errors import UsageError
 from kvlint.reading import MENTION, THOROUGH_LIMIT, Progress, Relevant, read_all, read_bytes
 from kvlint.seen import SeenFiles
 from kvlint.source.index import digest
@@ -87,12 +82,15 @@ def _analysed(
 ) -> list[RawResult]:
     workers = min(jobs, len(pending))
     if workers < 2 or sum(item.size for item in pending) < PARALLEL_BYTES:
-        return _analyse(request, cache, [item.path for item in pending])
+        return analyse(request, cache, [item.path for item in pending])
+    from kvlint.processes import in_processes  # small runs do not pay for the import
+
     batches = _batches(pending, workers)
-    return _in_processes(request, cache, batches, workers, progress)
+    work = partial(analyse, request, cache)
+    return in_processes(work, batches, len(request.files), progress)
 
 
-def _analyse(request: Request, cache: Cache | None, files: Sequence[Path]) -> list[RawResult]:
+def analyse(request: Request, cache: Cache | None, files: Sequence[Path]) -> list[RawResult]:
     """Check files in this process, keep what was found, and return what has something to say."""
     if not files:
         return []
@@ -120,45 +118,3 @@ def _batches(pending: Sequence[Relevant], workers: int) -> list[list[Path]]:
         batches[-1].append(item.path)
         filled += item.size
     return batches
-
-
-def _in_processes(
-    request: Request,
-    cache: Cache | None,
-    batches: Sequence[list[Path]],
-    workers: int,
-    progress: Progress,
-) -> list[RawResult]:
-    total = len(request.files)
-    waiting = sum(map(len, batches))
-    results: list[RawResult] = []
-    executor = ProcessPoolExecutor(workers, _context(), _ignore_interrupts)
-    try:
-        futures = {executor.submit(_analyse, request, cache, files): files for files in batches}
-        for future in as_completed(futures):
-            results.extend(future.result())
-            waiting -= len(futures[future])
-            progress(total - waiting, total)
-    except BrokenProcessPool as error:
-        raise UsageError(
-            "a worker process was ended from outside (out of memory?); try again with --jobs 1"
-        ) from error
-    except BaseException:
-        for process in multiprocessing.active_children():
-            process.terminate()
-        raise
-    finally:
-        executor.shutdown(wait=True, cancel_futures=True)
-    return results
-
-
-def _context() -> multiprocessing.context.BaseContext:
-    """Forked workers start at once and have the catalogue already; elsewhere they are spawned."""
-    methods = multiprocessing.get_all_start_methods()
-    forks = "fork" in methods and os.uname().sysname != "Darwin"
-    return multiprocessing.get_context("fork" if forks else "spawn")
-
-
-def _ignore_interrupts() -> None:
-    """Ctrl-C reaches the whole process group; the parent ends the workers."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)

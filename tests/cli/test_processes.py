@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kvlint import runner
+from kvlint import processes, runner
 from tests.cli.conftest import BAD, HEAD, Kvlint
 
 
@@ -39,7 +39,7 @@ def test_small_runs_start_no_process(
     def refuse(*arguments: object) -> None:
         raise AssertionError("a process pool was made")
 
-    monkeypatch.setattr(runner, "ProcessPoolExecutor", refuse)
+    monkeypatch.setattr(processes, "ProcessPoolExecutor", refuse)
     assert kvlint("check", ".", "--no-cache", "--jobs", "4").status == 1
 
 
