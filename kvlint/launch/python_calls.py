@@ -17,6 +17,7 @@ from kvlint.launch.arguments import (
 from kvlint.launch.commands import names_the_pool
 from kvlint.launch.engines import is_completion, is_decoding_method, split_url
 from kvlint.launch.python_commands import Commands
+from kvlint.launch.python_syntax import FunctionNode
 from kvlint.launch.python_text import (
     call_addition,
     keyword_argument,
@@ -88,7 +89,7 @@ class Calls:
             case Member(owner=owner, path=path):
                 return self.member(node, owner, path, positional, keywords)
             case Function(node=definition):
-                return self.local(node, definition)
+                return self.local(node, definition, positional, keywords)
             case Partial(target=target, keywords=bound):
                 merged = DictOf({**bound.entries, **keywords.entries}, keywords.complete, node)
                 merged.complete = keywords.complete and bound.complete
@@ -195,14 +196,19 @@ class Calls:
             owner.value.complete = False
 
     def local(
-        self, node: ast.Call, definition: ast.FunctionDef | ast.AsyncFunctionDef
+        self,
+        node: ast.Call,
+        definition: FunctionNode,
+        positional: list[Element],
+        keywords: DictOf,
     ) -> Evaluated:
-        value, started = self.program.definitions.function_result(definition)
+        """A function of this file; read again with the engines and clients that it is given."""
+        names = [*definition.args.posonlyargs, *definition.args.args]
+        given = {name.arg: e.value for name, e in zip(names, positional, strict=False)}
+        given.update({name: entry.value for name, entry in keywords.entries.items()})
+        followed = {n: v for n, v in given.items() if isinstance(v, Config | Client)}
+        value, started = self.program.definitions.function_result(definition, given=followed)
         self.program.servers.extend(started)
-        for argument in node.args:
-            held = self.program.evaluate(argument) if isinstance(argument, ast.Name) else None
-            if isinstance(held, ListOf | DictOf):
-                held.taken = held.taken and isinstance(held, DictOf)
         return copied(value)
 
     def member(

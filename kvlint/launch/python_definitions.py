@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from kvlint.launch.python_syntax import FunctionNode, is_autouse, is_fixture, is_static
@@ -68,10 +68,15 @@ class Definitions:
         self.program.fixtures[node.name] = self.function_result(node)
 
     def function_result(
-        self, node: FunctionNode, owner: Attributes | None = None
+        self,
+        node: FunctionNode,
+        owner: Attributes | None = None,
+        given: Mapping[str, Evaluated] | None = None,
     ) -> tuple[Evaluated, list[Server]]:
-        """What a function returns or yields, and the servers that it starts. Read once."""
-        known = self.program.results.get(id(node)) if owner is None else None
+        """What a function returns or yields, and the servers that it starts. Read once, except
+        where some parameters are `given`."""
+        once = owner is None and not given
+        known = self.program.results.get(id(node)) if once else None
         if known is not None:
             return known
         if id(node) in self.program.running or not self.matters(node):
@@ -79,8 +84,10 @@ class Definitions:
         self.program.running.add(id(node))
         scope, servers, guarded = self.program.scope, self.program.servers, self.program.guarded
         self.program.scope = Scope(outer=self.program.module)
-        self.program.servers, self.program.guarded = list(servers), 0
+        self.program.servers = list(servers)
+        self.program.guarded = int(node.name in self.program.expected)
         self.bind_parameters(node, owner)
+        self.program.scope.names.update(given or {})
         with self.program.decoder.within(node):
             self.program.block(node.body)
         self.program.settle(self.program.scope.names.values())
@@ -88,7 +95,7 @@ class Definitions:
         result = self.returned(node)
         self.program.scope, self.program.servers, self.program.guarded = scope, servers, guarded
         self.program.running.discard(id(node))
-        if owner is None:
+        if once:
             self.program.results[id(node)] = (result, started)
         return result, started
 

@@ -20,6 +20,7 @@ from kvlint.launch.python_definitions import Definitions
 from kvlint.launch.python_expressions import Expressions
 from kvlint.launch.python_syntax import (
     assigned_names,
+    called_for_errors,
     classes_in,
     expects_errors,
     functions_in,
@@ -72,6 +73,7 @@ class Program:
         self.fixtures: dict[str, tuple[Evaluated, list[Server]]] = {}
         self.results: dict[int, tuple[Evaluated, list[Server]]] = {}
         self.running: set[int] = set()
+        self.expected: frozenset[str] = frozenset()
         self.followed: frozenset[str] | None = None
         self.decoder = Decodes(source, rules.get(DECODE))
         self.expressions = Expressions(self)
@@ -84,6 +86,7 @@ class Program:
 
     def run(self, tree: ast.Module) -> list[LaunchConfiguration]:
         """The configurations that the file states, in no order."""
+        self.expected = called_for_errors(tree, _EXPECTING)
         self.block(tree.body)
         self.followed = None
         for node in list(functions_in(tree.body)):

@@ -76,3 +76,22 @@ def assigned_names(body: Sequence[ast.stmt]) -> set[str]:
         for node in ast.walk(statement)
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
     }
+
+
+def called_for_errors(tree: ast.AST, expecting: frozenset[str]) -> frozenset[str]:
+    """Names of functions that are only called inside of `with pytest.raises(...)` and its like."""
+    blocks = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.With | ast.AsyncWith)
+        and any(name_of(item.context_expr) in expecting for item in node.items)
+    ]
+    inside = [name for block in blocks for name in _called_names(block)]
+    everywhere = list(_called_names(tree)) if inside else []
+    return frozenset(name for name in inside if inside.count(name) == everywhere.count(name))
+
+
+def _called_names(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            yield node.func.id

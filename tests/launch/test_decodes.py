@@ -39,6 +39,12 @@ def start():
 def main():
     engine = start()
     engine.generate("x")  # KV304""",
+    "given to a function": """\
+def answer(engine, prompt):
+    return engine.generate(prompt)  # KV304
+def main():
+    engine = sgl.Engine(model_path="m", is_embedding=True)
+    answer(engine, "x")""",
     "attribute": """\
 class Service:
     def __init__(self):

@@ -238,6 +238,12 @@ def start(extra):
 def test_it():
     with pytest.raises(ValueError):
         ServerArgs(model_path="m", prefill_only_disable_kv_cache=True)""",
+    "the refusal of what a function makes is tested": """\
+def make():
+    return ServerArgs(model_path="m", prefill_only_disable_kv_cache=True)
+def test_it():
+    with pytest.raises(ValueError):
+        make()""",
     "the refusal is handled": """\
 try:
     ServerArgs(model_path="m", prefill_only_disable_kv_cache=True)
