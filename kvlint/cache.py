@@ -144,9 +144,11 @@ def write_checked(path: Path, data: object) -> None:
 
 @dataclass(frozen=True)
 class Home:
-    """Where the results of a project are kept. `parts`: what decides them, apart from files."""
+    """Where the results of a project are kept. `release` stands for the catalogue, `parts` for
+    what else decides them, apart from files."""
 
     folder: Path
+    release: str
     parts: tuple[str, ...]
 
     @property
@@ -156,7 +158,7 @@ class Home:
 
     def open(self, own_classes: Iterable[str], contents: Mapping[str, str]) -> Cache:
         """The cache for a state of the project's own pool classes."""
-        return Cache(self.folder, run_key([*self.parts, *own_classes]), contents)
+        return Cache(self.folder, run_key([self.release, *self.parts, *own_classes]), contents)
 
 
 def run_key(parts: Iterable[str]) -> str:

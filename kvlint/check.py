@@ -81,13 +81,10 @@ def request_for(group: Group, pedantic: bool) -> Request:
 
 def _home(group: Group, request: Request) -> Home:
     catalogue = request.catalogue
-    parts = [
-        repr(request.rules),
-        catalogue.version if catalogue.source == "embedded" else repr(catalogue),
-        str(request.pedantic),
-        *map(str, request.roots),
-    ]
-    return Home((group.cache_home or Path.cwd()) / FOLDER, tuple(parts))
+    embedded = catalogue.source == "embedded"
+    release = catalogue.version if embedded else repr(catalogue)
+    parts = (repr(request.rules), str(request.pedantic), *map(str, request.roots))
+    return Home((group.cache_home or Path.cwd()) / FOLDER, release, parts)
 
 
 def judge(result: RawResult, group: Group, pedantic: bool) -> Judged:

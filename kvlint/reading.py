@@ -40,13 +40,14 @@ class Relevant:
 def read_all(
     request: Request, known: SeenFiles | None, progress: Progress
 ) -> tuple[list[RawResult], list[Relevant]]:
-    """The results of files that need no analysis, and the files that need it."""
+    """The results of files that need no analysis, and the files that need it. `known` spares
+    reading what is untouched."""
     thorough = len(request.files) <= THOROUGH_LIMIT
     results: list[RawResult] = []
     relevants: list[Relevant] = []
     for number, path in enumerate(request.files):
         progress(number, len(request.files))
-        seen = _recall(path, known) if known and not thorough else None
+        seen = _recall(path, known) if known else None
         data = None
         if seen is None or (seen.mentions and not seen.matters):
             data, seen = _look(path, request, known)

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from kvlint.analysis import RawResult, Request, check_files, pool_files
-from kvlint.cache import Cache, Entry, Home
+from kvlint.cache import Cache, Entry, Home, run_key
 from kvlint.reading import MENTION, THOROUGH_LIMIT, Progress, Relevant, read_all, read_bytes
 from kvlint.seen import SeenFiles
 from kvlint.source.index import digest
@@ -21,11 +21,12 @@ PARALLEL_BYTES = 1_500_000
 def check(request: Request, home: Home | None, jobs: int, progress: Progress) -> list[RawResult]:
     """Results of all files that have something to say: findings, an error, or a comment that may
     be a suppression. Sorted by path. `home` is where results are kept, if they are."""
-    known = SeenFiles(home.folder / "seen", home.reader_key).load() if home else None
+    large = len(request.files) > THOROUGH_LIMIT
+    known = SeenFiles(home.folder / "seen", home.reader_key).load() if home and large else None
     results, relevants = read_all(request, known, progress)
-    if known is not None and len(request.files) > THOROUGH_LIMIT:
+    definers = _definers(request, relevants, known, home)
+    if known is not None:
         known.save()
-    definers = pool_files([r.path for r in relevants if _may_define(r)], request.catalogue)
     request = replace(request, pool_files=definers)
     cache = _open(home, relevants, definers) if home else None
     pending: list[Relevant] = []
@@ -37,6 +38,21 @@ def check(request: Request, home: Home | None, jobs: int, progress: Progress) ->
             results.append(result)
     results.extend(_analysed(request, cache, jobs, pending, progress))
     return sorted(filter(_speaks, results), key=lambda result: str(result.path))
+
+
+def _definers(
+    request: Request, relevants: Sequence[Relevant], known: SeenFiles | None, home: Home | None
+) -> tuple[Path, ...]:
+    """The project's files that define pool classes."""
+    asked = [item for item in relevants if _may_define(item)]
+
+    def find() -> tuple[Path, ...]:
+        return pool_files([item.path for item in asked], request.catalogue)
+
+    if known is None or home is None:
+        return find()
+    contents = (f"{item.path} {item.content}" for item in asked)
+    return known.definers(run_key([home.release, *contents]), find)
 
 
 def _may_define(item: Relevant) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import astuple, dataclass, field
 from pathlib import Path
@@ -42,12 +43,23 @@ class SeenFiles:
     key: str
     _known: dict[str, list[Any]] = field(default_factory=dict)
     _fresh: dict[str, list[Any]] = field(default_factory=dict)
+    _definers: dict[str, list[str]] = field(default_factory=dict)
+    _changed: bool = False
 
     def load(self) -> SeenFiles:
         data = read_checked(self.place)
         if isinstance(data, dict) and data.get("key") == self.key:
             self._known = data["files"]
+            self._definers = data["definers"]
         return self
+
+    def definers(self, mark: str, find: Callable[[], tuple[Path, ...]]) -> tuple[Path, ...]:
+        """The files that define pool classes, looked for only where `mark`, which stands for all
+        that decides, is not the last one's."""
+        if mark not in self._definers:
+            self._definers = {mark: [str(path) for path in find()]}
+            self._changed = True
+        return tuple(map(Path, self._definers[mark]))
 
     def get(self, path: Path, status: os.stat_result) -> Seen | None:
         known = self._known.get(str(path))
@@ -65,10 +77,11 @@ class SeenFiles:
         files = {**self._known, **self._fresh}
         if len(files) > MOST_FILES:
             files = self._fresh
-        if files != self._known:
+        if files != self._known or self._changed:
             with suppress(OSError):
                 prepare(self.place.parent)
-                write_checked(self.place, {"key": self.key, "files": files})
+                data = {"key": self.key, "files": files, "definers": self._definers}
+                write_checked(self.place, data)
 
 
 def _stamp(status: os.stat_result) -> list[int]:

@@ -183,6 +183,19 @@ def fill(project: Path) -> None:
         (project / f"plain{number:03}.py").write_text("x = 1\n")
 
 
+def files_read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Collects the names of the files that are really read."""
+    read: list[str] = []
+    real = reading._read
+
+    def spy(path: Path) -> tuple[bytes | None, os.stat_result]:
+        read.append(path.name)
+        return real(path)
+
+    monkeypatch.setattr(reading, "_read", spy)
+    return read
+
+
 def test_of_a_large_project_untouched_files_are_not_read_again(
     project: Path, kvlint: Kvlint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -193,14 +206,7 @@ def test_of_a_large_project_untouched_files_are_not_read_again(
     first = check(kvlint)
     assert first.out.splitlines()[0].startswith("bad.py:5:12: KV101")
     assert first.out.splitlines()[1].startswith("unused.py:1:8: KV002")
-    read: list[str] = []
-    real = reading._read
-
-    def spy(path: Path) -> object:
-        read.append(path.name)
-        return real(path)
-
-    monkeypatch.setattr(reading, "_read", spy)
+    read = files_read(monkeypatch)
     assert check(kvlint) == first
     assert set(read) == {"bad.py", "unused.py"}
 
@@ -226,4 +232,6 @@ def test_a_file_that_has_just_been_written_is_not_trusted(
     fill(project)
     (project / "bad.py").write_text(BAD)
     assert check(kvlint).status == 1
-    assert not (project / ".kvlint_cache" / "seen").exists()
+    read = files_read(monkeypatch)
+    assert check(kvlint).status == 1
+    assert len(read) >= reading.THOROUGH_LIMIT
