@@ -11,7 +11,7 @@ from kvlint.findings import Evidence, Finding, Fix, Severity, Suggestion
 from kvlint.inference.context import Context
 from kvlint.inference.pools import Certainty, PoolSet, pool_set, short
 from kvlint.inference.uses import Use
-from kvlint.inference.values import Value
+from kvlint.inference.values import Instance, Value
 from kvlint.rules import Rule
 from kvlint.source.index import Module
 
@@ -34,9 +34,14 @@ class Asked:
     def view(self) -> View:
         return self.ctx.view
 
-    def pools(self, known: Value) -> PoolSet | None:
-        """The pool classes of a value, as this module sees them."""
-        return pool_set(self.ctx, known, self.module)
+    def pools(self, use: Use, known: Value | None = None) -> PoolSet | None:
+        """The pool classes of a use's receiver (or of another value), as this module sees them.
+        A method's own `self` may be a subclass from anywhere: a base calls what its subclasses
+        add."""
+        own = isinstance(use.receiver, ast.Name) and any(
+            isinstance(atom, Instance) and atom.cls == use.cls for atom in use.value.atoms or ()
+        )
+        return pool_set(self.ctx, use.value if known is None else known, self.module, own)
 
 
 Check = Callable[[Asked], Iterator[Finding]]

@@ -15,7 +15,7 @@ from kvlint.inference.uses import Use
 def check(asked: Asked) -> Iterator[Finding]:
     for rule in asked.rules:
         for use in asked.uses:
-            pools = asked.pools(use.value) if use.kind == "hasattr" else None
+            pools = asked.pools(use) if use.kind == "hasattr" else None
             if pools is None:
                 continue
             guarding = _guarding(asked, use, pools)

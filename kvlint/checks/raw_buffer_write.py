@@ -19,7 +19,7 @@ def check(asked: Asked) -> Iterator[Finding]:
             if use.kind != "store-buffer":
                 continue
             buffers = [atom for atom in use.value.atoms or () if isinstance(atom, Buffer)]
-            pools = asked.pools(join(buffer.pool for buffer in buffers))
+            pools = asked.pools(use, join(buffer.pool for buffer in buffers))
             if pools is None or _at_home(asked, use, pools):
                 continue
             if all(buffer.raw for buffer in buffers):

@@ -20,7 +20,7 @@ def check(asked: Asked) -> Iterator[Finding]:
         for use in asked.uses:
             if use.kind != "store-sub-pool":
                 continue
-            pools = asked.pools(use.value)
+            pools = asked.pools(use)
             if pools is None or not pools.owners:
                 continue
             if _is_infrastructure(asked, use.cls):

@@ -19,7 +19,7 @@ def check(asked: Asked) -> Iterator[Finding]:
         for use in asked.uses:
             if use.kind != "access" or use.call is None or not use.name.startswith(WRITERS):
                 continue
-            pools = asked.pools(use.value)
+            pools = asked.pools(use)
             if pools is None or not pools.owners or not _is_accessor(asked, use, pools):
                 continue
             if in_family(asked, use.cls, [owner for owner, _ in pools.owners]):

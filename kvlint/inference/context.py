@@ -56,7 +56,7 @@ class Context:
     words: Vocabulary | None = None
     bearing: dict[Module, frozenset[str]] = field(default_factory=dict)
     """Of modules walked in part: the names that can lead to a pool of a known class."""
-    parts: dict[tuple[object, str], Part] = field(default_factory=dict)
+    parts: dict[tuple[object, str, bool], Part] = field(default_factory=dict)
     sub_pools: frozenset[str] | None = None
 
     def sub_pool_names(self) -> frozenset[str]:

@@ -45,14 +45,16 @@ class PoolSet:
         return () if None in owners else tuple(sorted(o for o in owners if o is not None))
 
 
-def pool_set(ctx: Context, known: Value, module: Module) -> PoolSet | None:
+def pool_set(
+    ctx: Context, known: Value, module: Module, everywhere: bool = False
+) -> PoolSet | None:
     """The pool classes of a value; None where it is unknown, or may be no pool.
 
     SGLang's subclasses for other hardware (NPU, MLX: sglang/srt/hardware_backend/) take the place
     of a class as a whole, by the platform it runs on: they count where they are named, and in code
     for that hardware, and make nothing uncertain that fails on every GPU. Of the project's own
     subclasses those count that the module defines or imports from: what is found in a file does
-    not depend on which other files are checked with it.
+    not depend on which other files are checked with it. `everywhere`: all that are known count.
     """
     atoms = without_none(known).atoms
     if not atoms:
@@ -64,16 +66,16 @@ def pool_set(ctx: Context, known: Value, module: Module) -> PoolSet | None:
         own = ctx.view.catalogue.classes.get(atom.cls)
         if own is None or not own.is_pool:
             return None
-        key = (atom, module.name)
+        key = (atom, module.name, everywhere)
         if key not in ctx.parts:
-            ctx.parts[key] = _part(ctx, atom, module)
+            ctx.parts[key] = _part(ctx, atom, module, everywhere)
         parts.append(ctx.parts[key])
     if any(not part.classes for part in parts):
         return None
     return PoolSet(tuple(sorted(parts, key=lambda part: (part.declared, str(part.owner)))))
 
 
-def _part(ctx: Context, atom: Instance, module: Module) -> Part:
+def _part(ctx: Context, atom: Instance, module: Module, everywhere: bool) -> Part:
     view = ctx.view
     if atom.exact:
         return Part(atom.cls, frozenset([atom.cls]), False, atom.owner)
@@ -81,7 +83,8 @@ def _part(ctx: Context, atom: Instance, module: Module) -> Part:
     classes = view.concrete_subclasses(atom.cls)
     for cls in atom.minus:
         classes -= view.subclasses(cls)
-    classes = frozenset(cls for cls in classes if _is_visible(ctx, cls, atom.cls, module))
+    if not everywhere:
+        classes = frozenset(cls for cls in classes if _is_visible(ctx, cls, atom.cls, module))
     if PLATFORMS not in f".{module.name}." and PLATFORMS not in atom.cls:
         classes = frozenset(cls for cls in classes if PLATFORMS not in cls) or classes
     if not classes and broad and not atom.minus:
