@@ -8,6 +8,7 @@ import re
 import tokenize
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 
 from kvlint.findings import FileError, Span
@@ -45,7 +46,7 @@ class SourceFile:
     def lines(self) -> list[str]:
         """The lines without their ends."""
         starts = [*self.line_starts, len(self.text)]
-        return [self.text[a:b].rstrip("\r\n") for a, b in zip(starts, starts[1:], strict=False)]
+        return [self.text[a:b].rstrip("\r\n") for a, b in pairwise(starts)]
 
     def line(self, number: int) -> str:
         return self.lines[number - 1] if 0 < number <= len(self.lines) else ""
