@@ -36,6 +36,7 @@ _BRANCHES = frozenset(
     }
 )
 _WORKFLOW_EXPRESSION = re.compile(r"\$\{\{.*?\}\}|\{\{.*?\}\}", re.S)
+_HIDDEN = "\0"
 _MAX_NESTING = 3
 _RUNNERS = frozenset({"bash", "sh", "ssh", "zsh", "dash", "sudo", "docker", "kubectl", "srun"})
 
@@ -132,6 +133,7 @@ def _read(script: _Script, root: Node) -> None:
             continue
         if node.type == "variable_assignment":
             _assign(script, node)
+            _substituted(script, node)
         elif node.type in ("command", "declaration_command"):
             _command(script, node)
         elif node.type == "function_definition":
@@ -188,10 +190,22 @@ def _assigned_words(script: _Script, value: Node | None) -> list[Word] | None:
     if value.type == "array":
         items = [word for child in value.named_children for word in _words(script, child)]
         return [replace(item, elsewhere=True) for item in items]
-    words = _words(script, value)
-    if len(words) != 1 or words[0].text is None or words[0].offsets is None:
+    characters: list[tuple[str, int]] = []
+    if not _characters(script, value, characters, placeholder=_HIDDEN):
         return None
-    return [replace(word, elsewhere=True) for word in _split(words[0])]
+    text = "".join(character for character, _ in characters)
+    if text.strip() == _HIDDEN:
+        return None
+    place = script.text.place(*_bounds(script, value))
+    whole = Word(text, place, [offset for _, offset in characters])
+    return [replace(_shown(word), elsewhere=True) for word in _split(whole)]
+
+
+def _shown(word: Word) -> Word:
+    """A word of an assigned text, in which what is not known was put as a placeholder."""
+    text = word.text or ""
+    known, hidden, _ = text.partition(_HIDDEN)
+    return Word(None, word.place, start=known, opaque=text == _HIDDEN) if hidden else word
 
 
 def _split(word: Word) -> Iterator[Word]:
@@ -230,6 +244,11 @@ def _command(script: _Script, node: Node) -> None:
     script.found.append(Invocation(tuple(words), configuration))
     if configuration is None and script.depth < _MAX_NESTING:
         _nested(script, words)
+    _substituted(script, node)
+
+
+def _substituted(script: _Script, node: Node) -> None:
+    """The commands in `$(...)` and `<(...)`."""
     for child in _all(node):
         if child.type in ("command_substitution", "process_substitution"):
             for inner in child.named_children:
@@ -332,12 +351,30 @@ def _expanded(script: _Script, node: Node, place: Place, *, quoted: bool) -> lis
         return [Word(None, place, opaque=several)]
     script.used.add(name)
     if quoted and not is_list and len(words) != 1:
-        return [Word(None, place)]
+        return [_rejoined(words, place)]
     return list(words)
 
 
-def _characters(script: _Script, node: Node, out: list[tuple[str, int]]) -> bool:
-    """Append what the node stands for, character by character; False where it is not known."""
+def _rejoined(words: Sequence[Word], place: Place) -> Word:
+    """A variable's words in quotes: one word. What is not known in a whole command stands as `$_`,
+    for whoever reads it again."""
+    text, offsets = "", list[int]()
+    for word in words:
+        part = word.text if word.text is not None else word.start + "$_"
+        known = word.offsets if word.text is not None and word.offsets is not None else None
+        text += (" " if text else "") + part
+        offsets += [word.place.start] * (len(text) - len(offsets) - len(part))
+        offsets += known or [word.place.start] * len(part)
+    if any(word.text is None for word in words) and "sglang" not in text:
+        return Word(None, place)
+    return Word(text, place, offsets)
+
+
+def _characters(
+    script: _Script, node: Node, out: list[tuple[str, int]], placeholder: str = ""
+) -> bool:
+    """Append what the node stands for, character by character; False where it is not known. A
+    `placeholder` stands for expansions that are not known."""
     start, end = _bounds(script, node)
     content, offsets = script.text.content, script.text.offsets
     kind = node.type
@@ -348,25 +385,28 @@ def _characters(script: _Script, node: Node, out: list[tuple[str, int]]) -> bool
         _unescaped(script, start, end, out, quoted=kind == "string_content")
         return True
     if kind in ("concatenation", "command_name"):
-        return all(_characters(script, child, out) for child in node.named_children)
+        return all(_characters(script, child, out, placeholder) for child in node.named_children)
     if kind == "string":
-        return _string(script, node, out)
+        return _string(script, node, out, placeholder)
     if kind in ("simple_expansion", "expansion"):
         words = _expanded(script, node, script.text.place(start, end), quoted=True)
         if len(words) == 1 and words[0].text is not None:
             out.extend(zip(words[0].text, words[0].offsets or (), strict=False))
             return True
+    if placeholder and kind in ("simple_expansion", "expansion"):
+        out.append((placeholder, script.text.place(start, end).start))
+        return True
     return False
 
 
-def _string(script: _Script, node: Node, out: list[tuple[str, int]]) -> bool:
+def _string(script: _Script, node: Node, out: list[tuple[str, int]], placeholder: str = "") -> bool:
     """A double-quoted string: the text between its named children belongs to it as well."""
     start, end = _bounds(script, node)
     position = start + 1
     for child in node.named_children:
         first, last = _bounds(script, child)
         _unescaped(script, position, first, out, quoted=True)
-        if not _characters(script, child, out):
+        if not _characters(script, child, out, placeholder):
             return False
         position = last
     _unescaped(script, position, end - 1, out, quoted=True)

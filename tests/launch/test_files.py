@@ -42,6 +42,11 @@ SCRIPTS = {
         f'ARGS="{READY} --attention-backend triton"\n{START} $ARGS\n',
         [(1, "KV302")],
     ),
+    "a whole command in a variable": (
+        f'CMD="{START} --model $MODEL --is-embedding --attention-backend fa"\neval "$CMD"\n',
+        [(1, "KV305")],
+    ),
+    "in a substitution": (f"out=$({START} --model m --attention-backend fa)\n", [(1, "KV305")]),
     "bash -c": (f'bash -c "{START} {READY} --attention-backend triton"\n', [(1, "KV302")]),
     "docker run": (
         f"docker run --gpus all lmsysorg/sglang {START} {READY} --attention-backend triton\n",
@@ -86,6 +91,9 @@ SILENT_SCRIPTS = {
     "the variable comes from outside": f'{START} {READY} --attention-backend "$BACKEND"\n',
     "the default may be overridden": (
         f"BACKEND=${{1:-triton}}\n{START} {READY} --attention-backend $BACKEND\n"
+    ),
+    "a part of the variable comes from outside": (
+        f'ARGS="{READY} --attention-backend $BACKEND"\n{START} $ARGS\n'
     ),
     "an option of the script sets it": (
         "BACKEND=triton\nwhile getopts b: o; do\n  case $o in b) BACKEND=$OPTARG;; esac\ndone\n"
