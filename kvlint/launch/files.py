@@ -13,7 +13,7 @@ from kvlint.source.text import SourceError, SourceFile
 
 if TYPE_CHECKING:
     from kvlint.launch.facts import LaunchFacts
-    from kvlint.launch.shell import Invocation
+    from kvlint.launch.shell_words import Invocation
 
 LAUNCH_SUFFIXES = frozenset(
     {

@@ -35,7 +35,8 @@ from kvlint.launch.python_values import (
     Text,
 )
 from kvlint.launch.requests import DEFAULT_PORT
-from kvlint.launch.shell import Invocation, read_script
+from kvlint.launch.shell import read_script
+from kvlint.launch.shell_words import Invocation
 from kvlint.launch.structured import gap_removal
 from kvlint.source.text import SourceFile
 

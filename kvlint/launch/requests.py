@@ -10,7 +10,7 @@ from kvlint.findings import Evidence, Finding
 from kvlint.launch.arguments import LaunchConfiguration, Place, Word
 from kvlint.launch.facts import LaunchFacts
 from kvlint.launch.judge import DECODE, span_of
-from kvlint.launch.shell import Invocation
+from kvlint.launch.shell_words import Invocation
 from kvlint.rules import Rule
 from kvlint.source.text import SourceFile
 

@@ -19,7 +19,8 @@ from kvlint.launch.arguments import (
 from kvlint.launch.commands import NOOP_OPTION, Slice, configuration_of, launch_at
 from kvlint.launch.documents import Fields, Items, Scalar, Tree, moved
 from kvlint.launch.facts import NOOP_FLAG, LaunchFacts
-from kvlint.launch.shell import Invocation, read_script
+from kvlint.launch.shell import read_script
+from kvlint.launch.shell_words import Invocation
 from kvlint.launch.yaml_files import UnreadableDocument, read_yaml_text
 from kvlint.source.text import SourceFile
 
