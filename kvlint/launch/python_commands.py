@@ -210,22 +210,22 @@ class Commands:
             if launch_at(self.words(value)) is not None:
                 self.command(value)
 
-    def leftovers(self) -> Iterator[LaunchConfiguration]:
-        """Lists and dictionaries that say of themselves that they are SGLang's: whole commands, and
-        what names the no-op pool's flag."""
+    def leftovers(self, meant: bool) -> Iterator[LaunchConfiguration]:
+        """Lists and dictionaries that say of themselves that they are SGLang's: whole commands and,
+        where they are `meant` to be right, what names the no-op pool's flag."""
         program = self.program
         for held in program.lists.values():
             if held.taken:
                 continue
             words = self.words(held)
-            if launch_at(words) is None and not names_the_pool(words):
+            if launch_at(words) is None and not (meant and names_the_pool(words)):
                 continue
             addition = self.argv_addition(held, words)
             found = configuration_of(words, program.facts, addition=addition)
             if found is not None:
                 yield replace(found, plugin_backends=program.plugins)
         for entries in program.dicts.values():
-            if not entries.taken and NOOP_FLAG in entries.entries:
+            if meant and not entries.taken and NOOP_FLAG in entries.entries:
                 node = entries.node
                 addition = (
                     dict_addition(program.source, node) if isinstance(node, ast.Dict) else None

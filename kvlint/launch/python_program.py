@@ -23,6 +23,7 @@ from kvlint.launch.python_syntax import (
     called_for_errors,
     classes_in,
     expects_errors,
+    expects_refusals,
     functions_in,
     is_fixture,
     leaves,
@@ -96,8 +97,10 @@ class Program:
             self.definitions.function_result(node)
         for class_node in classes_in(tree.body):
             self.definitions.class_body(class_node)
+        meant = not expects_refusals(tree, _EXPECTING)
+        listed = self.calls.commands.leftovers(meant)
         engines = [c.configuration(self.plugins) for c in self.engines.values() if not c.guarded]
-        return [*engines, *self.launches, *self.calls.commands.leftovers()]
+        return [*engines, *self.launches, *listed]
 
     def evaluate(self, node: ast.expr) -> Evaluated:
         return self.expressions.evaluate(node)

@@ -91,6 +91,17 @@ def called_for_errors(tree: ast.AST, expecting: frozenset[str]) -> frozenset[str
     return frozenset(name for name in inside if inside.count(name) == everywhere.count(name))
 
 
+def expects_refusals(tree: ast.AST, expecting: frozenset[str]) -> bool:
+    """Whether a file tests for errors, so that what it merely lists may be meant to be wrong."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ExceptHandler) and node.type is not None:
+            if "ValueError" in {name_of(part) for part in ast.walk(node.type)}:
+                return True
+        elif isinstance(node, ast.Call) and name_of(node.func) in expecting:
+            return True
+    return False
+
+
 def _called_names(tree: ast.AST) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):

@@ -238,6 +238,12 @@ def start(extra):
 def test_it():
     with pytest.raises(ValueError):
         ServerArgs(model_path="m", prefill_only_disable_kv_cache=True)""",
+    "combinations are listed to be refused": """\
+REFUSED = [{"prefill_only_disable_kv_cache": True, "attention_backend": "triton"}]
+@pytest.mark.parametrize("options", REFUSED)
+def test_it(options):
+    with pytest.raises(ValueError):
+        ServerArgs(model_path="m", **options)""",
     "the refusal of what a function makes is tested": """\
 def make():
     return ServerArgs(model_path="m", prefill_only_disable_kv_cache=True)
