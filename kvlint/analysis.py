@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gc
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -85,7 +86,9 @@ def relevant(path: Path, data: bytes) -> bool:
     """Whether a Python file can matter at all: whether it speaks of pools or of launching."""
     from kvlint import launch
 
-    return speaks_of_pools(data) or launch.is_candidate(path, data)
+    if speaks_of_pools(data) or launch.is_candidate(path, data):
+        return True
+    return b"pool" in data and "sglang" not in path.parts
 
 
 def speaks_of_pools(data: bytes) -> bool:
@@ -120,8 +123,15 @@ def pool_files(files: Sequence[Path], catalogue: Catalogue) -> tuple[Path, ...]:
 
 def check_files(request: Request) -> list[RawResult]:
     """Check the files of a request, in this process, in order."""
-    context = make_context(request)
-    results = [_check_file(request, context, path) for path in request.files]
+    collecting = gc.isenabled()
+    # Trees are many small objects without cycles: looking for garbage in them took most of the time.
+    gc.disable()
+    try:
+        context = make_context(request)
+        results = [_check_file(request, context, path) for path in request.files]
+    finally:
+        if collecting:
+            gc.enable()
     rests_on = context.project.rests_on()
     return [replace(result, depends_on=rests_on) for result in results]
 
@@ -163,6 +173,8 @@ def _check_file(request: Request, context: Context, path: Path) -> RawResult:
 
     text = request.texts.get(path)
     try:
+        if launch.is_launch_file(path) and not _starts_servers(path, text):
+            return RawResult(path, None)
         source = read_source(path) if text is None else decode_source(path, text)
         if launch.is_launch_file(path):
             rules = [rule for rule in request.rules if rule.check == "launch"]
@@ -182,6 +194,17 @@ def _check_file(request: Request, context: Context, path: Path) -> RawResult:
     return RawResult(path, source, _shown(request, found))
 
 
+def _starts_servers(path: Path, text: bytes | None) -> bool:
+    """Whether a file that is no Python speaks of launching: somebody else's data, however odd or
+    large, is none of kvlint's business. One that cannot be read is, so that the reason is said."""
+    from kvlint import launch
+
+    try:
+        return launch.is_candidate(path, path.read_bytes() if text is None else text)
+    except OSError:
+        return True
+
+
 def _worth_parsing(context: Context, source: SourceFile) -> bool:
     """Like `relevant`, and of SGLang's own files only those that name something the catalogue
     knows more of than that it is some pool."""
@@ -190,11 +213,9 @@ def _worth_parsing(context: Context, source: SourceFile) -> bool:
 
     if launch.is_candidate(source.path, source.data):
         return True
-    if not speaks_of_pools(source.data):
-        return False
     if not module_name(source.path).startswith("sglang."):
-        return True
-    return speaks(context.vocabulary(), source.text)
+        return relevant(source.path, source.data)
+    return speaks_of_pools(source.data) and speaks(context.vocabulary(), source.text)
 
 
 def _shown(request: Request, findings: Sequence[Finding]) -> tuple[Finding, ...]:
@@ -213,7 +234,7 @@ def check_module(request: Request, context: Context, module: Module) -> tuple[Fi
         if rule.holds_for(version) and (request.pedantic or not rule.pedantic)
     ]
     found: list[Finding] = []
-    if module.path in request.named or speaks_of_pools(module.source.data):
+    if module.path in request.named or relevant(module.path, module.source.data):
         uses = tuple(uses_of(context, module))
         found += _asked(context, module, uses, rules, request.rules)
     launching = [rule for rule in rules if rule.check == "launch" or rule.code == "KV301"]

@@ -15,7 +15,7 @@ from kvlint.errors import UsageError
 from kvlint.findings import FileError, Finding, Span
 from kvlint.launch import is_launch_file
 from kvlint.plan import Group, groups, ignored_in
-from kvlint.reading import Progress
+from kvlint.reading import THOROUGH_LIMIT, Progress
 from kvlint.report import Release, Report
 from kvlint.rules import Rule
 from kvlint.run import SYNTAX_ERROR, Input, Judged, Run
@@ -75,7 +75,7 @@ def request_for(group: Group, pedantic: bool) -> Request:
         rules=tuple(rule for rule in group.rules if rule.code in group.codes),
         catalogue=group.choice.catalogue,
         pedantic=pedantic,
-        named=frozenset(group.files),
+        named=frozenset(group.files) if len(group.files) <= THOROUGH_LIMIT else frozenset(),
     )
 
 

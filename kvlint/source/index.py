@@ -6,7 +6,6 @@ Nothing here is imported or run: a module is its text and its syntax tree.
 from __future__ import annotations
 
 import ast
-import contextlib
 import hashlib
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -122,6 +121,7 @@ class Project:
         self.texts = dict(texts or {})
         self._consulted: set[Path] = set()
         self._missed: set[str] = set()
+        self._missed_under: set[tuple[Path, str]] = set()
         self._by_name: dict[str, Module | None] = {}
         self._by_path: dict[Path, Module] = {}
         self._folders: dict[Path, frozenset[str]] = {}
@@ -148,8 +148,9 @@ class Project:
         """What everything found so far rests on: each file consulted, with the sha256 of its
         content, and each place where a module was looked for in vain, with an empty text."""
         found = {path: self._digest_of(path) for path in self._consulted}
-        for name in self._missed:
-            found.update((place, "") for place in self._places_of(name))
+        missed = [(root, name) for name in self._missed for root in self.roots]
+        for root, name in [*missed, *self._missed_under]:
+            found.update((place, "") for place in self._places_of(root, name))
         return tuple(sorted(found.items()))
 
     def _digest_of(self, path: Path) -> str:
@@ -159,19 +160,17 @@ class Project:
         except OSError:
             return ""
 
-    def _places_of(self, name: str) -> Iterator[Path]:
+    def _places_of(self, root: Path, name: str) -> Iterator[Path]:
         """Where files would have to appear for the module of that name to be found."""
-        for root in self.roots:
-            folder = root
-            for part in name.split("."):
-                entries = self._entries(folder)
-                yield folder / f"{part}.py"
-                if part not in entries:
-                    yield folder / part
-                    break
-                folder = folder / part
-            else:
-                yield folder / "__init__.py"
+        folder = root
+        for part in name.split("."):
+            entries = self._entries(folder)
+            yield folder / f"{part}.py"
+            if part not in entries:
+                yield folder / part
+                return
+            folder = folder / part
+        yield folder / "__init__.py"
 
     def module_at(self, path: Path, name: str | None = None) -> Module:
         """Parse the file at `path`. Raises SourceError, ParseError."""
@@ -194,7 +193,7 @@ class Project:
         path = self._find_under(root, name)
         if path is None:
             return name
-        with contextlib.suppress(SourceError, ParseError):
+        with suppress(SourceError, ParseError):
             return self.module_at(path).name
         return name
 
