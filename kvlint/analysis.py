@@ -124,7 +124,7 @@ def pool_files(files: Sequence[Path], catalogue: Catalogue) -> tuple[Path, ...]:
 def check_files(request: Request) -> list[RawResult]:
     """Check the files of a request, in this process, in order."""
     collecting = gc.isenabled()
-    # Trees are many small objects without cycles: looking for garbage in them took most of the time.
+    # Trees are many small objects without cycles: looking for garbage took most of the time.
     gc.disable()
     try:
         context = make_context(request)

@@ -88,6 +88,7 @@ def finding(
         statement=statement_lines(use.statement),
         receiver_classes=tuple(sorted({short(cls) for cls in pools.classes})),
         accessor=use.name,
+        extra={"certainty": certainty},
     )
 
 

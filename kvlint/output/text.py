@@ -33,8 +33,10 @@ def _finding(report: Report, finding: Finding, style: Style) -> Iterator[str]:
 
 
 def _details(report: Report, finding: Finding, style: Style, margin: str) -> Iterator[str]:
-    if finding.severity != "error":
-        yield from _note(finding.severity, _CERTAINTY[finding.severity], style, margin)
+    if finding.extra.get("certainty") == "likely":
+        yield from _note("warning", LIKELY, style, margin)
+    elif finding.severity == "hint":
+        yield from _note("hint", NOISY, style, margin)
     for evidence in finding.evidence:
         yield from _note("because", _step(report, finding, evidence), style, margin)
     if finding.raises:
@@ -49,10 +51,8 @@ def _details(report: Report, finding: Finding, style: Style, margin: str) -> Ite
             yield f"{margin}     {harmless(line)}".rstrip()
 
 
-_CERTAINTY = {
-    "warning": "likely, but not certain for every class the receiver can be",
-    "hint": "noisy by nature: shown with --pedantic only",
-}
+LIKELY = "likely, but not certain for every class the receiver can be"
+NOISY = "noisy by nature: shown with --pedantic only"
 
 
 def _note(word: str, text: str, style: Style, margin: str) -> Iterator[str]:

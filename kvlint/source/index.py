@@ -192,7 +192,9 @@ class Project:
             return name
         path = self._find_under(root, name)
         if path is None:
+            self._missed_under.add((root, name))
             return name
+        self._consulted.add(path)
         with suppress(SourceError, ParseError):
             return self.module_at(path).name
         return name
