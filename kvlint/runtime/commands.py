@@ -39,6 +39,8 @@ from kvlint.runtime.releases import (
 )
 from kvlint.runtime.supervisor import Progress, Task, execute
 
+INTERRUPTED = 130
+"""Exit code of a run that ctrl-C ended, as a shell gives it."""
 _FORMATS = ("text", "key-value", "json", "junit")
 
 
@@ -74,7 +76,7 @@ def _run(options: RunOptions) -> int:
         return 0
     found = run_probes(interpreter, release, probes, engines, options)
     publish(found, engines, options)
-    return exit_code(found, options.require_all)
+    return INTERRUPTED if found.interrupted else exit_code(found, options.require_all)
 
 
 def probes_of(release: Release, words: tuple[str, ...] = ()) -> tuple[Probe, ...]:

@@ -258,6 +258,8 @@ def _tail(path: str, lines: int = 6) -> list[str]:
 def run_group(plan: dict[str, Any], group: dict[str, Any], pipe: int, log: str) -> None:
     """In the forked process: run the probes of one pool and report each."""
     die_with_parent()
+    # A core dump of a process this size takes longer than the probes.
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     output = os.open(log, os.O_WRONLY | os.O_TRUNC)
     os.dup2(output, 1)
     os.dup2(output, 2)
