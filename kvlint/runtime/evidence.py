@@ -12,6 +12,7 @@ Imports neither torch nor SGLang.
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -19,17 +20,21 @@ from typing import Any
 
 _SUMMARY = Path(__file__).parent.parent / "evidence.json"
 _DOCS = Path(__file__).parents[2] / "docs" / "evidence"
+# An exception with its text, up to what kvlint says of the bytes.
+_RAISED = re.compile(
+    r"\b(\w*(?:Error|Exception)): .*?(, no byte changed|, \d+ bytes changed.*|\)?$)"
+)
 _SHOWN = ("guard", "fix", "necessity", "writer", "launch")
 _NOTE = """\
 # Runtime evidence
 
-Written by `python -m kvlint.runtime.evidence` from reports of `kvlint run --output-format json`, and never by hand.
-Each report was made on the unmodified wheel of that SGLang release.
+Written by `python -m kvlint.runtime.evidence` from reports of `kvlint run --output-format json`,
+and never by hand. Each report was made on the unmodified wheel of that SGLang release.
 
-**No report here is from a GPU.** The CUDA path is the same code on another device, and it is unproven: what needs the
-fused CUDA store kernels is reported as `needs-cuda`, and nothing is claimed about it. To add a report from a GPU
-machine: `kvlint run --device cuda --output-format json --output-file cuda.json`, then
-`python -m kvlint.runtime.evidence cuda.json`.
+**No report here is from a GPU.** The CUDA path is the same code on another device, and it is
+unproven: what needs the fused CUDA store kernels is reported as `needs-cuda`, and nothing is
+claimed about it. To add a report from a GPU machine: `kvlint run --device cuda --output-format
+json --output-file cuda.json`, then `python -m kvlint.runtime.evidence cuda.json`.
 """
 
 
@@ -54,13 +59,28 @@ def write(reports: Sequence[Path]) -> None:
 
 
 def lasting(report: dict[str, Any]) -> dict[str, Any]:
-    """The report without times and without the command, which names the reporter's folders."""
-    probes = [
-        {key: value for key, value in probe.items() if key not in ("seconds", "repeat")}
-        for probe in report["probes"]
-    ]
+    """The report without times, without the command, which names the reporter's folders, and
+    without SGLang's texts: that they agreed is the verdict, and the run shows them."""
     kept = {key: value for key, value in report.items() if key not in ("seconds", "interrupted")}
-    return {**kept, "probes": probes}
+    accessors = {
+        pool: {name: _bare(cell) for name, cell in cells.items()}
+        for pool, cells in report["accessors"].items()
+    }
+    return {**kept, "probes": [_bare(probe) for probe in report["probes"]], "accessors": accessors}
+
+
+def _bare(facts: dict[str, Any]) -> dict[str, Any]:
+    kept = {key: value for key, value in facts.items() if key not in ("seconds", "repeat")}
+    for name in ("expected", "observed", "async_assert"):
+        if name in kept:
+            kept[name] = _without_text(kept[name])
+    if "details" in kept:
+        kept["details"] = [_without_text(line) for line in kept["details"]]
+    return kept
+
+
+def _without_text(text: str) -> str:
+    return _RAISED.sub(r"\1\2", text)
 
 
 def _name(report: dict[str, Any]) -> str:
