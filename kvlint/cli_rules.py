@@ -10,6 +10,7 @@ from kvlint.errors import UsageError
 from kvlint.output.style import style_for, wrapped
 from kvlint.plan import rules_of
 from kvlint.rules import Rule
+from kvlint.runtime import evidence
 from kvlint.selection import UnknownSelector, rule_named
 from kvlint.settings import SettingsFinder
 
@@ -45,6 +46,9 @@ def document(rule: Rule) -> str:
     if rule.exception:
         facts.append(f"Raises: {rule.exception}.")
     sections = [f"## {heading}\n\n{text}" for heading, text in rule.sections.items()]
+    shown = evidence.section(rule.code)
+    if shown:
+        sections.append(f"## Runtime evidence\n\n{shown}")
     parts = [f"# {rule.code} {rule.name}", f"{rule.summary}.", " ".join(facts), *sections]
     return "\n\n".join(parts) + "\n"
 
