@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Iterator
 
-from kvlint.checks.asked import Asked, finding
+from kvlint.checks.asked import Asked, finding, set_here
 from kvlint.findings import Finding
 from kvlint.inference.handlers import catches
 from kvlint.inference.pools import PoolSet, names
@@ -41,14 +40,7 @@ def _absent(asked: Asked, use: Use, pools: PoolSet) -> bool:
         return False
     if any(asked.view.has_attribute(cls, use.name) is not False for cls in pools.classes):
         return False
-    return not _set_here(asked.module.source.text, use.name)
-
-
-def _set_here(text: str, name: str) -> bool:
-    """Whether the module itself gives some object this attribute."""
-    assigned = rf"\.{re.escape(name)}\s*(:[^=\n]+)?=(?!=)"
-    by_name = rf"setattr\([^\n]*['\"]{re.escape(name)}['\"]"
-    return re.search(f"{assigned}|{by_name}", text) is not None
+    return not set_here(asked.module, use.name)
 
 
 def _one(pools: PoolSet) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -44,6 +45,8 @@ class Asked:
         return pool_set(self.ctx, use.value if known is None else known, self.module, own)
 
 
+WRITERS = ("set_", "store_", "write_", "load_cpu_copy", "move_kv_cache")
+"""How the names of accessors that write begin."""
 Check = Callable[[Asked], Iterator[Finding]]
 
 
@@ -106,6 +109,15 @@ def evidence_of(asked: Asked, use: Use, pools: PoolSet) -> tuple[Evidence, ...]:
     else:
         text = f"`{receiver}` is {declared}"
     return (Evidence(text, asked.module.path, line),)
+
+
+def set_here(module: Module, name: str) -> bool:
+    """Whether the module itself gives some object or class this attribute: assigned, `setattr`, or
+    patched for a test."""
+    text = module.source.text
+    assigned = rf"\.{re.escape(name)}\s*(:[^=\n]+)?=(?!=)"
+    by_name = rf"(setattr|patch[.\w]*)\([^\n]*\b{re.escape(name)}['\"]"
+    return re.search(f"{assigned}|{by_name}", text) is not None
 
 
 def statement_lines(statement: ast.stmt) -> tuple[int, int]:

@@ -7,13 +7,16 @@ from collections.abc import Iterator
 
 from kvlint.catalogue.families import family_of
 from kvlint.catalogue.resolve import ResolvedAccessor
-from kvlint.checks.asked import Asked, finding, in_family
+from kvlint.checks.asked import WRITERS, Asked, finding, in_family, set_here
 from kvlint.findings import Finding, Fix, Suggestion
+from kvlint.inference.functions import decorator_name
 from kvlint.inference.handlers import catches
 from kvlint.inference.pools import Certainty, PoolSet, certainty, names, short
 from kvlint.inference.uses import Use
 from kvlint.rules import Rule
 
+HARMLESS = frozenset(["final", "dataclass", "runtime_checkable", "total_ordering"])
+PLAIN_BASES = frozenset(["object", "abc.ABC", "ABC", "typing.Generic", "typing.Protocol"])
 WHY = {
     "single-kv": "which keeps K and V in one buffer",
     "k-only": "which stores no V",
@@ -38,8 +41,13 @@ def _called(asked: Asked, use: Use) -> Iterator[Finding]:
     accessor = asked.view.accessor(_shown(pools, guarding), use.name)
     if catches(use.caught, accessor.exception or "Exception"):
         return
-    if pools.owners and in_family(asked, use.cls, [owner for owner, _ in pools.owners]):
+    if set_here(asked.module, use.name):
         return
+    if sure == "likely" and pools.owners:
+        # In its owner's family the code may know more; outside, writing it at all is KV202's.
+        owners = [owner for owner, _ in pools.owners]
+        if in_family(asked, use.cls, owners) or use.name.startswith(WRITERS):
+            return
     declared = [part.declared for part in pools.parts if part.declared in guarding]
     rule = rule_for(asked, declared or guarding, use.name)
     if rule is None:
@@ -66,10 +74,24 @@ def guards(asked: Asked, cls: str, name: str) -> bool:
     """Whether every call raises. An abstract method of a class nobody can instantiate says
     nothing: a subclass will define it."""
     accessor = asked.view.accessor(cls, name)
-    if accessor.kind != "guard" or accessor.is_property:
+    if accessor.kind != "guard" or accessor.is_property or _is_hidden(asked, cls, accessor):
         return False
     abstract = accessor.method is not None and accessor.method.kind == "abstract"
     return not abstract or asked.view.concrete(cls)
+
+
+def _is_hidden(asked: Asked, cls: str, accessor: ResolvedAccessor) -> bool:
+    """Whether something nothing is known about may stand in front of the guard: a base from a
+    module that is not at hand, or a decorator that may put methods into the class."""
+    for base in asked.view.mro(cls):
+        info = asked.ctx.classes.get(base)
+        if info is not None and not set(map(decorator_name, info.node.decorator_list)) <= HARMLESS:
+            return True
+        if base == accessor.defining_class:
+            return False
+        if base not in asked.view.catalogue.classes and base not in PLAIN_BASES:
+            return True
+    return False
 
 
 def _shown(pools: PoolSet, guarding: list[str]) -> str:

@@ -5,13 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from kvlint.checks.asked import Asked, finding, in_family
+from kvlint.checks.asked import WRITERS, Asked, finding, in_family
 from kvlint.checks.guarded_accessor import guards
 from kvlint.findings import Finding, Fix
 from kvlint.inference.pools import PoolSet, certainty, short
 from kvlint.inference.uses import Use
-
-WRITERS = ("set_", "store_", "write_", "load_cpu_copy", "move_kv_cache")
 
 
 def check(asked: Asked) -> Iterator[Finding]:
@@ -33,10 +31,10 @@ def check(asked: Asked) -> Iterator[Finding]:
 
 
 def _is_accessor(asked: Asked, use: Use, pools: PoolSet) -> bool:
-    """A writer of KV that works there: a guarded one is another rule's."""
+    """A writer of KV that can work there: one that always raises is another rule's."""
     if use.name not in asked.view.accessor_names():
         return False
-    return certainty(pools, lambda cls: guards(asked, cls, use.name)) is None
+    return certainty(pools, lambda cls: guards(asked, cls, use.name)) != "certain"
 
 
 def _fix(asked: Asked, use: Use, pools: PoolSet) -> Fix | None:

@@ -126,7 +126,7 @@ def _held_by(ctx: Context, cls: str, name: str) -> list[str]:
 
 def _of_pool(ctx: Context, atom: Instance, name: str, own: Value) -> Value:
     if name in RAW_BUFFERS:
-        return value(Buffer(own, name, raw=True), evidence=own.evidence)
+        return value(Buffer(own, name, raw=True, tensor=False), evidence=own.evidence)
     for base in ancestors(ctx, atom.cls):
         holder = ctx.holders.get(base, {}).get(name)
         if holder is not None and holder.form in ("attribute", "property"):

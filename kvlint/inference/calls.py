@@ -7,8 +7,10 @@ from collections.abc import Callable, Sequence
 
 from kvlint.inference.access import attribute, call_result
 from kvlint.inference.annotations import annotation_value
+from kvlint.inference.classes import ancestors, bindings_of_function
 from kvlint.inference.context import Env, Frame
-from kvlint.inference.expressions import attribute_at, evaluate, path_of
+from kvlint.inference.expressions import attribute_at, evaluate, forget, path_of
+from kvlint.inference.handlers import caught_by_with
 from kvlint.inference.recording import (
     record_access,
     record_hasattr,
@@ -50,9 +52,16 @@ WRITES = frozenset(
 def call(frame: Frame, env: Env, node: ast.Call) -> Value:
     """Evaluate a call: the function, then its arguments."""
     base, called = _function(frame, env, node)
+    _forget_stored(frame, env, node)
     if frame.recorder is None and not _needs_arguments(base, called):
         return _with_constructor(frame, node, called, call_result(frame.ctx, called))
+    outer = frame.caught
+    expected = caught_by_with(frame, env, node)
+    if expected and len(node.args) > 1:
+        # pytest.raises(NotImplementedError, lambda: pool.get_kv_buffer(0))
+        frame.caught = (*outer, expected)
     arguments = [evaluate(frame, env, argument) for argument in node.args]
+    frame.caught = outer
     keywords = {k.arg: evaluate(frame, env, k.value) for k in node.keywords}
     if isinstance(node.func, ast.Subscript):
         for expression, given in zip(node.args, arguments, strict=True):
@@ -66,6 +75,22 @@ def call(frame: Frame, env: Env, node: ast.Call) -> Value:
         return _external(frame, env, node, atom.name, arguments, keywords)
     found = call_result(frame.ctx, called)
     return _with_constructor(frame, node, called, found)
+
+
+def _forget_stored(frame: Frame, env: Env, node: ast.Call) -> None:
+    """A method of the same object may assign attributes: what was narrowed is open again."""
+    function = node.func
+    if not isinstance(function, ast.Attribute) or not isinstance(function.value, ast.Name):
+        return
+    if frame.cls is None or function.value.id != frame.self_name:
+        return
+    for base in ancestors(frame.ctx, frame.cls.qualname):
+        info = frame.ctx.classes.get(base)
+        for member in info.members.get(function.attr, ()) if info is not None else ():
+            if isinstance(member, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                for attribute in bindings_of_function(frame.ctx, member).stores:
+                    forget(env, f"{frame.self_name}.{attribute}")
+                return
 
 
 def _needs_arguments(base: Value | None, called: Value) -> bool:

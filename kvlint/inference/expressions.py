@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from kvlint.inference.access import attribute
@@ -14,6 +15,7 @@ from kvlint.inference.symbols import name_value
 from kvlint.inference.values import (
     NOTHING,
     UNKNOWN,
+    Buffer,
     ClassObject,
     Constant,
     Elements,
@@ -25,6 +27,7 @@ from kvlint.inference.values import (
     element_of,
     item_of,
     join,
+    only,
     value,
 )
 
@@ -85,7 +88,9 @@ def assign(frame: Frame, env: Env, target: ast.expr, found: Value, source: ast.e
 
 
 def _assign_name(frame: Frame, env: Env, name: str, found: Value, source: ast.expr | None) -> None:
-    if not found.known and name in frame.declared:
+    if name in frame.volatile:
+        found = UNKNOWN
+    elif not found.known and name in frame.declared:
         found = frame.declared[name]
     forget(env, name)
     for kept in [kept for kept, test in frame.tests.items() if _mentions(test, name)]:
@@ -301,13 +306,32 @@ def _subscript(frame: Frame, env: Env, node: ast.Subscript) -> Value:
             return _union(index, atom.name.endswith("Optional"))
         if isinstance(atom, ClassObject):
             return base
+    if any(isinstance(atom, Buffer) for atom in atoms):
+        return _part_of_buffer(base, node.slice)
     if isinstance(node.slice, ast.Slice):
-        return (
-            base
-            if not any(isinstance(a, Items) for a in atoms)
-            else (value(Elements(element_of(base))))
-        )
+        tuples = any(isinstance(atom, Items) for atom in atoms)
+        return value(Elements(element_of(base))) if tuples else base
     return item_of(base, _literal(index))
+
+
+def _part_of_buffer(base: Value, index: ast.expr) -> Value:
+    """A layer of a raw list, or a view of rows. Indexing a tensor by anything but numbers and
+    slices copies: what is written to a copy does not reach the pool."""
+    atom = only(base)
+    if not isinstance(atom, Buffer):
+        return UNKNOWN
+    if not atom.tensor and not isinstance(index, ast.Slice):
+        return Value(frozenset([replace(atom, tensor=True)]), base.evidence)
+    parts = index.elts if isinstance(index, ast.Tuple) else [index]
+    if atom.tensor and not all(_is_basic_index(part) for part in parts):
+        return UNKNOWN
+    return base
+
+
+def _is_basic_index(part: ast.expr) -> bool:
+    if isinstance(part, ast.UnaryOp):
+        part = part.operand
+    return isinstance(part, (ast.Slice, ast.Constant))
 
 
 def _union(index: Value, optional: bool) -> Value:
@@ -359,10 +383,7 @@ def _lambda(frame: Frame, env: Env, node: ast.Lambda) -> Value:
     for default in [*arguments.defaults, *arguments.kw_defaults]:
         if default is not None:
             evaluate(frame, env, default)
-    outer, frame.caught = frame.caught, ()
-    result = evaluate(frame, inner, node.body)
-    frame.caught = outer
-    return value(HolderCall(result))
+    return value(HolderCall(evaluate(frame, inner, node.body)))
 
 
 def _await(frame: Frame, env: Env, node: ast.Await) -> Value:

@@ -360,9 +360,21 @@ def _function(frame: Frame, env: Env, node: ast.FunctionDef | ast.AsyncFunctionD
             if expression is not None:
                 evaluate(frame, env, expression)
     forget(env, node.name)
+    for name in _rebound(frame, node):
+        frame.volatile.add(name)
+        forget(env, name)
+        env[name] = UNKNOWN
     env[node.name] = value(Function(frame.module, node, None, None))
     frame.nested.append((node, dict(env)))
     return env
+
+
+def _rebound(frame: Frame, node: ast.AST) -> set[str]:
+    """Names that a nested function declares nonlocal."""
+    if "nonlocal " not in frame.module.source.text:
+        return set()
+    inner = (each for each in ast.walk(node) if isinstance(each, ast.Nonlocal))
+    return {name for each in inner for name in each.names}
 
 
 def _class(frame: Frame, env: Env, node: ast.ClassDef) -> Env:

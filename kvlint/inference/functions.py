@@ -77,7 +77,7 @@ def self_value_of(cls: ClassInfo | None, function: FunctionNode) -> Value | None
     """What the first parameter of a method is bound to."""
     if cls is None:
         return None
-    names = {_decorator_name(decorator) for decorator in function.decorator_list}
+    names = {decorator_name(decorator) for decorator in function.decorator_list}
     if "staticmethod" in names:
         return None
     if "classmethod" in names or function.name in ("__new__", "__init_subclass__"):
@@ -85,7 +85,7 @@ def self_value_of(cls: ClassInfo | None, function: FunctionNode) -> Value | None
     return value(Instance(cls.qualname))
 
 
-def _decorator_name(node: ast.expr) -> str:
+def decorator_name(node: ast.expr) -> str:
     if isinstance(node, ast.Call):
         node = node.func
     if isinstance(node, ast.Attribute):
@@ -121,7 +121,7 @@ def run_function(
 def return_value(ctx: Context, called: Function) -> Value:
     """What a call of a project function gives: its declared result, else the inferred one."""
     function, info = called.node, called.cls
-    names = {_decorator_name(decorator) for decorator in function.decorator_list}
+    names = {decorator_name(decorator) for decorator in function.decorator_list}
     if not names <= TRANSPARENT:
         return UNKNOWN
     frame = class_frame(ctx, info) if info is not None else Frame(ctx, called.module)
@@ -160,7 +160,7 @@ def _declared_result(frame: Frame, function: FunctionNode, called: Function) -> 
 
 
 def _is_self_type(node: ast.expr) -> bool:
-    return _decorator_name(node) == "Self"
+    return decorator_name(node) == "Self"
 
 
 def _inferred_result(frame: Frame, called: Function) -> Value:

@@ -138,6 +138,8 @@ class Buffer:
     pool: Value
     via: str
     raw: bool
+    tensor: bool = True
+    """False for the raw list of all layers."""
 
 
 Atom = (
@@ -224,7 +226,7 @@ def element_of(known: Value) -> Value:
         elif isinstance(atom, Items):
             parts.extend(atom.items)
         elif isinstance(atom, Buffer):
-            parts.append(value(replace(atom), evidence=known.evidence))
+            parts.append(value(replace(atom, tensor=True), evidence=known.evidence))
         else:
             return UNKNOWN
     found = join(parts) if parts else UNKNOWN
