@@ -15,6 +15,7 @@ from kvlint.inference.symbols import name_value
 from kvlint.inference.values import (
     NOTHING,
     UNKNOWN,
+    Atom,
     Buffer,
     ClassObject,
     Constant,
@@ -27,8 +28,8 @@ from kvlint.inference.values import (
     element_of,
     item_of,
     join,
-    only,
     value,
+    without_none,
 )
 
 
@@ -250,7 +251,6 @@ def _conditional(frame: Frame, env: Env, node: ast.IfExp) -> Value:
 def _boolean(frame: Frame, env: Env, node: ast.BoolOp) -> Value:
     """`a or b` gives a where it is true; `a and b` gives b where all before are true."""
     from kvlint.inference.narrowing import branches
-    from kvlint.inference.values import without_none
 
     parts: list[Value] = []
     current: Env | None = env
@@ -317,15 +317,14 @@ def _subscript(frame: Frame, env: Env, node: ast.Subscript) -> Value:
 def _part_of_buffer(base: Value, index: ast.expr) -> Value:
     """A layer of a raw list, or a view of rows. Indexing a tensor by anything but numbers and
     slices copies: what is written to a copy does not reach the pool."""
-    atom = only(base)
-    if not isinstance(atom, Buffer):
-        return UNKNOWN
-    if not atom.tensor and not isinstance(index, ast.Slice):
-        return Value(frozenset([replace(atom, tensor=True)]), base.evidence)
     parts = index.elts if isinstance(index, ast.Tuple) else [index]
-    if atom.tensor and not all(_is_basic_index(part) for part in parts):
-        return UNKNOWN
-    return base
+    basic = all(_is_basic_index(part) for part in parts)
+    atoms: set[Atom] = set()
+    for atom in without_none(base).atoms or ():
+        if not isinstance(atom, Buffer) or (atom.tensor and not basic):
+            return UNKNOWN
+        atoms.add(atom if isinstance(index, ast.Slice) else replace(atom, tensor=True))
+    return Value(frozenset(atoms), base.evidence)
 
 
 def _is_basic_index(part: ast.expr) -> bool:
