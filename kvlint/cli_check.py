@@ -78,7 +78,9 @@ def _check_options(options: Options) -> None:
 
 
 def _inputs(options: Options) -> Input:
-    choices = Choices(options.select, options.ignore, options.sglang, options.pedantic)
+    choices = Choices(
+        options.select, options.ignore, options.sglang, options.pedantic, options.use_cache
+    )
     is_stdin = options.paths == (_STDIN,)
     if options.write_baseline is not None and options.baseline is not None:
         raise UsageError("--baseline does not go with --write-baseline")

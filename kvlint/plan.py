@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from kvlint.cache import FOLDER
 from kvlint.catalogue.choose import CatalogueError, Choice, choose
 from kvlint.errors import UsageError
 from kvlint.rules import Rule, RuleError, load_rules, rules_folder
@@ -25,6 +26,7 @@ class Choices:
     ignore: tuple[str, ...] = ()
     sglang: str | None = None
     pedantic: bool = False
+    use_cache: bool = True
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ def _group(
         files=tuple(files),
         rules=rules,
         codes=_codes(settings, rules, choices),
-        choice=_choice(settings, named, project, choices.sglang),
+        choice=_choice(settings, named, project, choices, (top or Path.cwd()) / FOLDER),
         roots=_roots(files, named, project),
         cache_home=top,
     )
@@ -116,10 +118,12 @@ def _codes(settings: Settings, rules: Sequence[Rule], choices: Choices) -> froze
 
 
 def _choice(
-    settings: Settings, named: Sequence[Path], project: Path, explicit: str | None
+    settings: Settings, named: Sequence[Path], project: Path, choices: Choices, cache: Path
 ) -> Choice:
+    base = settings.file.parent if settings.file else None
+    kept = cache / "catalogues" if choices.use_cache else None
     try:
-        return choose(explicit, settings.sglang, named, project)
+        return choose(choices.sglang, settings.sglang, named, project, base, kept)
     except CatalogueError as error:
         raise UsageError(str(error)) from error
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -94,12 +95,25 @@ def parse(source: SourceFile) -> ast.Module:
             warnings.simplefilter("ignore", DeprecationWarning)
             return ast.parse(source.text, filename=str(source.path))
     except SyntaxError as error:
-        line, column = error.lineno, error.offset
-        raise ParseError(FileError(source.path, f"{error.msg}", line, column)) from error
+        message = newer_syntax(source.text) or error.msg
+        raise ParseError(FileError(source.path, message, error.lineno, error.offset)) from error
     except (RecursionError, MemoryError) as error:
         raise ParseError(FileError(source.path, MAX_DEPTH_ERROR)) from error
     except ValueError as error:
         raise ParseError(FileError(source.path, str(error))) from error
+
+
+def newer_syntax(text: str) -> str:
+    """What to say of a text that this Python cannot parse but a newer one can; empty where none
+    can. libcst reads the syntax of every Python up to its own newest, whichever runs it."""
+    import libcst
+
+    try:
+        libcst.parse_module(text)
+    except (libcst.ParserSyntaxError, RecursionError, ValueError):
+        return ""
+    running = ".".join(map(str, sys.version_info[:2]))
+    return f"uses syntax newer than Python {running}, which runs kvlint: run it with a newer one"
 
 
 class Project:
