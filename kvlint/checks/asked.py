@@ -47,6 +47,7 @@ class Asked:
 
 WRITERS = ("set_", "store_", "write_", "load_cpu_copy", "move_kv_cache")
 """How the names of accessors that write begin."""
+MILDNESS: tuple[Severity, ...] = ("error", "warning", "hint")
 Check = Callable[[Asked], Iterator[Finding]]
 
 
@@ -58,6 +59,7 @@ def finding(
     message: str,
     *,
     certainty: Certainty = "certain",
+    at_most: Severity = "error",
     node: ast.expr | None = None,
     raises: str = "",
     remedy: str | None = None,
@@ -73,15 +75,17 @@ def finding(
         place.end_lineno or place.lineno,
         place.end_col_offset or place.col_offset,
     )
-    severity: Severity = (
-        "warning" if certainty == "likely" and rule.severity == "error" else (rule.severity)
+    limits: tuple[Severity, ...] = (
+        rule.severity,
+        at_most,
+        "error" if certainty == "certain" else "warning",
     )
     return Finding(
         code=rule.code,
         name=rule.name,
         path=source.path,
         span=span,
-        severity=severity,
+        severity=max(limits, key=MILDNESS.index),
         message=message,
         evidence=evidence_of(asked, use, pools),
         raises=raises,

@@ -7,10 +7,12 @@ from collections.abc import Iterator
 
 from kvlint.catalogue.families import family_of
 from kvlint.checks.asked import Asked, finding, in_family
-from kvlint.findings import Finding
+from kvlint.findings import Finding, Severity
 from kvlint.inference.pools import PoolSet, names
 from kvlint.inference.uses import Use
 from kvlint.inference.values import Buffer, join
+
+WHOLE = frozenset(["zero_", "fill_", "copy_", "add_", "mul_", "sub_", "div_"])
 
 
 def check(asked: Asked) -> Iterator[Finding]:
@@ -28,7 +30,35 @@ def check(asked: Asked) -> Iterator[Finding]:
                 message = f"`{use.name}` of {names(pools)} is a placeholder, and is written here"
             else:
                 continue
-            yield finding(asked, rule, use, pools, message, node=use.call or use.node)
+            at_most: Severity = "error" if _chooses_rows(use, buffers) else "warning"
+            node = use.call or use.node
+            yield finding(asked, rule, use, pools, message, at_most=at_most, node=node)
+
+
+def _chooses_rows(use: Use, buffers: list[Buffer]) -> bool:
+    """Whether single rows are written. Filling or replacing a whole layer skips no translation of
+    locations: tests and resets do it."""
+    if use.call is not None:
+        name = use.call.func.attr if isinstance(use.call.func, ast.Attribute) else ""
+        return name not in WHOLE or _is_row(use.receiver)
+    if isinstance(use.node, ast.Subscript):
+        return all(b.tensor for b in buffers) and not _is_everything(use.node.slice)
+    return False
+
+
+def _is_row(receiver: ast.expr) -> bool:
+    """`pool.k_buffer[layer][3:5]`: the innermost subscript of the raw list chooses the layer."""
+    return (
+        isinstance(receiver, ast.Subscript)
+        and isinstance(receiver.value, ast.Subscript)
+        and not _is_everything(receiver.slice)
+    )
+
+
+def _is_everything(index: ast.expr) -> bool:
+    if isinstance(index, ast.Constant):
+        return index.value is Ellipsis
+    return isinstance(index, ast.Slice) and (index.lower, index.upper, index.step) == (None,) * 3
 
 
 def _target(use: Use) -> str:
