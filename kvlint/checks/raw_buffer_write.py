@@ -18,21 +18,30 @@ WHOLE = frozenset(["zero_", "fill_", "copy_", "add_", "mul_", "sub_", "div_"])
 def check(asked: Asked) -> Iterator[Finding]:
     for rule in asked.rules:
         for use in asked.uses:
-            if use.kind != "store-buffer":
+            if use.kind not in ("store-buffer", "pass-buffer"):
                 continue
             buffers = [atom for atom in use.value.atoms or () if isinstance(atom, Buffer)]
             pools = asked.pools(use, join(buffer.pool for buffer in buffers))
             if pools is None or _at_home(asked, use, pools):
                 continue
-            if all(buffer.raw for buffer in buffers):
+            at_most = _limit(use, buffers)
+            if use.kind == "pass-buffer":
+                message = f"`{_target(use)}` of {names(pools)} is handed to a kernel as it is"
+            elif all(buffer.raw for buffer in buffers):
                 message = f"`{_target(use)}` is written past {names(pools)}"
             elif all(family_of(asked.view, cls) == "no-op" for cls in pools.classes):
                 message = f"`{use.name}` of {names(pools)} is a placeholder, and is written here"
             else:
                 continue
-            at_most: Severity = "error" if _chooses_rows(use, buffers) else "warning"
-            node = use.call or use.node
+            node = use.node if use.kind == "pass-buffer" else use.call or use.node
             yield finding(asked, rule, use, pools, message, at_most=at_most, node=node)
+
+
+def _limit(use: Use, buffers: list[Buffer]) -> Severity:
+    """A kernel may only read what it is handed: that is worth a hint."""
+    if use.kind == "pass-buffer":
+        return "hint"
+    return "error" if _chooses_rows(use, buffers) else "warning"
 
 
 def _chooses_rows(use: Use, buffers: list[Buffer]) -> bool:
