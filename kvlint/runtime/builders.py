@@ -651,6 +651,8 @@ def _fake_group(site: Site, world_size: int) -> OneOfTwoRanks:
 
 def _page_interleave(parameters: Callable[[Site], dict[str, Any]]) -> Callable[[type, Site], Built]:
     def builder(cls: type, site: Site) -> Built:
+        if site.device != "cpu":
+            raise CannotBuild("it opens an NCCL communicator between two GPUs")
         group = _fake_group(site, world_size=2)
         offered = parameters(site)
         page = offered["page_size"]
