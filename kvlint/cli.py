@@ -117,6 +117,10 @@ def check(
     statistics: Annotated[
         bool, typer.Option("--statistics", help="Count the findings of each rule instead.")
     ] = False,
+    confirm: Annotated[
+        bool,
+        typer.Option("--confirm", help="Show each finding on SGLang's real pools (kvlint run)."),
+    ] = False,
     stdin_filename: Annotated[
         Text, typer.Option(help="The path that standard input stands for.")
     ] = None,
@@ -152,6 +156,7 @@ def check(
         output_format=output_format,
         output_file=output_file,
         statistics=statistics,
+        confirm=confirm,
         stdin_filename=stdin_filename,
         use_cache=not no_cache,
         jobs=jobs,

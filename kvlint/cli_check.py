@@ -8,6 +8,7 @@ from pathlib import Path
 
 from kvlint.check import report, run, stdin_path
 from kvlint.errors import UsageError
+from kvlint.findings import Finding
 from kvlint.output.render import render, statistics
 from kvlint.output.style import Style, style_for
 from kvlint.output.summary import Counts, complaints, summary
@@ -43,6 +44,7 @@ class Options:
     output_format: OutputFormat | None = None
     output_file: Path | None = None
     statistics: bool = False
+    confirm: bool = False
     stdin_filename: str | None = None
     use_cache: bool = True
     jobs: int = 0
@@ -58,12 +60,38 @@ def main(options: Options) -> int:
     with Progress(sys.stderr) as progress:
         found = run(inputs, progress.update)
         fixed = _fix(found, options, inputs)
+    if options.confirm:
+        fixed = replace(fixed, run=_confirmed(fixed.run, options))
     if options.write_baseline is not None:
         from kvlint import known
 
         run_ = known.write(fixed.run, options.write_baseline, options.force)
         fixed = replace(fixed, run=run_)
     return _tell(fixed, inputs, options)
+
+
+def _confirmed(found: Run, options: Options) -> Run:
+    """Each finding with what the real pools showed of it. Raises UsageError where nothing can
+    run: no torch, no SGLang."""
+    from kvlint.runtime.confirm import confirm_findings
+    from kvlint.runtime.model import RunOptions
+    from kvlint.runtime.releases import RunError
+
+    findings = [finding for item in found.judged for finding in item.findings]
+    try:
+        shown = confirm_findings(findings, RunOptions(sglang=options.sglang))
+    except RunError as error:
+        raise UsageError(f"--confirm: {error}") from error
+    said = {id(each.finding): each.status for each in shown}
+    judged = tuple(
+        replace(item, findings=tuple(_with_status(f, said[id(f)]) for f in item.findings))
+        for item in found.judged
+    )
+    return replace(found, judged=judged)
+
+
+def _with_status(finding: Finding, status: str) -> Finding:
+    return replace(finding, extra={**finding.extra, "runtime": status})
 
 
 def _check_options(options: Options) -> None:

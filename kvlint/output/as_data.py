@@ -45,6 +45,7 @@ def finding_data(report: Report, finding: Finding) -> dict[str, Any]:
         "accessor": finding.accessor or None,
         "documentation": DOCUMENTATION.format(code=finding.code),
         "fix": fix_data(finding.fix, report.sources.get(finding.path)),
+        "runtime": finding.extra.get("runtime"),
         "suggestions": [{"title": s.title, "code": s.code} for s in finding.suggestions],
     }
 

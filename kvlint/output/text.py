@@ -41,6 +41,8 @@ def _details(report: Report, finding: Finding, style: Style, margin: str) -> Ite
         yield from _note("because", _step(report, finding, evidence), style, margin)
     if finding.raises:
         yield from _note("SGLang", finding.raises, style, margin)
+    if "runtime" in finding.extra:
+        yield from _note("on real pools", finding.extra["runtime"], style, margin)
     if finding.remedy:
         yield from _note("instead", finding.remedy, style, margin)
     if finding.fix is not None:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import re
+import subprocess
 import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -95,7 +97,7 @@ def parse(source: SourceFile) -> ast.Module:
             warnings.simplefilter("ignore", DeprecationWarning)
             return ast.parse(source.text, filename=str(source.path))
     except SyntaxError as error:
-        message = newer_syntax(source.text) or error.msg
+        message = newer_syntax(source.text, source.line(error.lineno or 0)) or error.msg
         raise ParseError(FileError(source.path, message, error.lineno, error.offset)) from error
     except (RecursionError, MemoryError) as error:
         raise ParseError(FileError(source.path, MAX_DEPTH_ERROR)) from error
@@ -103,17 +105,26 @@ def parse(source: SourceFile) -> ast.Module:
         raise ParseError(FileError(source.path, str(error))) from error
 
 
-def newer_syntax(text: str) -> str:
+def newer_syntax(text: str, line: str) -> str:
     """What to say of a text that this Python cannot parse but a newer one can; empty where none
-    can. libcst reads the syntax of every Python up to its own newest, whichever runs it."""
-    import libcst
-
+    can. libcst reads the syntax of every Python up to its own newest, whichever runs it. Deep
+    nesting overflows its stack, so a process of its own reads the text."""
+    if _NEWER.search(line) is None:
+        return ""
+    command = [sys.executable, "-c", _READ_WITH_LIBCST]
     try:
-        libcst.parse_module(text)
-    except (libcst.ParserSyntaxError, RecursionError, ValueError):
+        done = subprocess.run(command, input=text.encode(), capture_output=True, timeout=20)
+    except (OSError, subprocess.TimeoutExpired):
         return ""
     running = ".".join(map(str, sys.version_info[:2]))
-    return f"uses syntax newer than Python {running}, which runs kvlint: run it with a newer one"
+    says = f"uses syntax newer than Python {running}, which runs kvlint: run it with a newer one"
+    return says if done.returncode == 0 else ""
+
+
+_NEWER = re.compile(
+    r"\btype\s+\w|\b(def|class)\s+\w+\s*\[|\bexcept\b.*[*,]|\b[ft]r?['\"]|\brf['\"]", re.I
+)
+_READ_WITH_LIBCST = "import sys, libcst; libcst.parse_module(sys.stdin.buffer.read().decode())"
 
 
 class Project:

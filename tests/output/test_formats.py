@@ -115,7 +115,6 @@ models/a b.py:4:9: KV203 100% of it: a, b [unsafe fix]
 4 |     w = pool.get_value_buffer(layer_id)
   |         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
   |
-  = warning: likely, but not certain for every class the receiver can be
   = fix: Use the parent (--fix --unsafe-fixes: it may differ)
 
 models/a b.py:3:12: KV101 the same again (suppressed by line 2: on purpose)
@@ -174,6 +173,7 @@ def test_json_has_every_part_of_a_finding() -> None:
                 }
             ],
         },
+        "runtime": None,
         "suggestions": [{"title": "Ask for the class", "code": "if x:\n    y()"}],
     }
     assert data["suppressed"][0]["suppressed_by"] == {
