@@ -89,8 +89,7 @@ def _function(source: str) -> Callable[..., Any]:
     if not names:
         raise CannotBuild("the example defines no function to run")
     scope: dict[str, Any] = {"__name__": "example"}
-    # The examples are kvlint's own or come from the user's extend-rules files, which the user
-    # chose to run by naming them.
+    # The examples are those of kvlint's own rules.
     exec(compile(source, "<example>", "exec"), scope)
     function = scope[names[-1]]
     if not callable(function):
