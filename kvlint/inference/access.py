@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+
 from kvlint.findings import Evidence
 from kvlint.inference.classes import ancestors, instance_attribute, is_pool_class, source_class
 from kvlint.inference.context import Context
@@ -23,9 +25,14 @@ from kvlint.inference.values import (
     Nothing,
     PoolMethod,
     Super,
+    TypeOf,
     Value,
+    element_of,
+    item_of,
     join,
+    only,
     value,
+    without_none,
 )
 
 RAW_BUFFERS = frozenset(["k_buffer", "v_buffer", "kv_buffer"])
@@ -57,6 +64,8 @@ def _of_atom(ctx: Context, atom: Atom, name: str, base: Value) -> Value:
         return _of_super(ctx, atom, name)
     if isinstance(atom, Buffer):
         return value(atom, evidence=base.evidence) if name in ("T", "data", "mT") else UNKNOWN
+    if isinstance(atom, TypeOf) and name in ("__name__", "__qualname__"):
+        return value(TypeOf(atom.path, named=True))
     return UNKNOWN
 
 
@@ -152,6 +161,8 @@ def _of_class(ctx: Context, atom: ClassObject, name: str) -> Value:
         if info is not None and name in info.members:
             found = instance_attribute(ctx, base, name)
             return found if found is not None else UNKNOWN
+    if is_pool_class(ctx, atom.cls) and atom.exact:
+        return value(PoolMethod(value(Instance(atom.cls, exact=True)), name))
     return UNKNOWN
 
 
@@ -169,6 +180,36 @@ def _of_super(ctx: Context, atom: Super, name: str) -> Value:
         if is_pool_class(ctx, base):
             return value(PoolMethod(value(Instance(base, exact=True)), name))
     return UNKNOWN
+
+
+def iterated(ctx: Context, known: Value) -> Value:
+    """What iterating over the value gives; an object of the project by its `__iter__`."""
+    if isinstance(only(known), Instance):
+        return element_of(method_result(ctx, without_none(known), "__iter__"))
+    return element_of(known)
+
+
+def subscripted(ctx: Context, known: Value, index: int | str | None) -> Value:
+    """What subscripting gives: of a NamedTuple or a TypedDict its field, of another object of the
+    project what its `__getitem__` returns."""
+    atom = only(known)
+    if not isinstance(atom, Instance):
+        return item_of(known, index)
+    info = source_class(ctx, atom.cls)
+    if info is None:
+        return UNKNOWN
+    bases = {base.rpartition(".")[2] for base in info.bases}
+    if "TypedDict" in bases:
+        return attribute(ctx, known, index) if isinstance(index, str) else UNKNOWN
+    if "NamedTuple" in bases:
+        fields = [name for name, member in info.members.items() if _is_field(member[0])]
+        there = isinstance(index, int) and -len(fields) <= index < len(fields)
+        return attribute(ctx, known, fields[int(index or 0)]) if there else UNKNOWN
+    return method_result(ctx, without_none(known), "__getitem__")
+
+
+def _is_field(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.AnnAssign)
 
 
 def call_result(ctx: Context, called: Value) -> Value:

@@ -136,8 +136,8 @@ class Frame:
     """Functions defined in this one, with what their free names hold."""
     declared: Env = field(default_factory=dict)
     """Annotated variables: what they hold when the value assigned is not known."""
-    volatile: set[str] = field(default_factory=set)
-    """Names that a nested function rebinds: they may hold anything after any call."""
+    volatile: Env = field(default_factory=dict)
+    """Names that a nested function rebinds: they may hold that too after any call."""
     tests: dict[str, ast.expr] = field(default_factory=dict)
     """Conditions kept under a name: `is_single = isinstance(pool, X)`."""
 

@@ -7,12 +7,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from kvlint.inference.access import attribute
+from kvlint.inference.access import attribute, iterated, subscripted
 from kvlint.inference.context import Env, Frame
 from kvlint.inference.recording import record_access, record_store, record_sub_pool_store
 from kvlint.inference.slicing import names_in
 from kvlint.inference.symbols import name_value
 from kvlint.inference.values import (
+    NEVER,
     NOTHING,
     UNKNOWN,
     Atom,
@@ -28,6 +29,7 @@ from kvlint.inference.values import (
     element_of,
     item_of,
     join,
+    only,
     value,
     without_none,
 )
@@ -45,15 +47,16 @@ def evaluate(frame: Frame, env: Env, node: ast.expr) -> Value:
 
 
 def path_of(node: ast.AST) -> str | None:
-    """The access path of an expression: `a.b`, `a.b[0]`; None where it has none."""
+    """The access path of an expression: `a.b`, `a.b[0]`, `a[i]`; None where it has none."""
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Attribute):
         base = path_of(node.value)
         return f"{base}.{node.attr}" if base is not None else None
-    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, (ast.Constant, ast.Name)):
         base = path_of(node.value)
-        return f"{base}[{node.slice.value!r}]" if base is not None else None
+        key = node.slice.id if isinstance(node.slice, ast.Name) else repr(node.slice.value)
+        return f"{base}[{key}]" if base is not None else None
     if isinstance(node, ast.NamedExpr):
         return node.target.id
     return None
@@ -63,7 +66,8 @@ def forget(env: Env, path: str) -> None:
     """Drop what is known of the path and of everything reached through it."""
     env.pop(path, None)
     prefixes = (f"{path}.", f"{path}[", f"{path}?")
-    for key in [key for key in env if key.startswith(prefixes)]:
+    index = f"[{path}]"
+    for key in [key for key in env if key.startswith(prefixes) or index in key]:
         del env[key]
 
 
@@ -78,26 +82,19 @@ def assign(frame: Frame, env: Env, target: ast.expr, found: Value, source: ast.e
     elif isinstance(target, ast.Starred):
         assign(frame, env, target.value, value(Elements(found)), None)
     elif isinstance(target, ast.Subscript):
-        evaluate(frame, env, target.slice)
-        base = evaluate(frame, env, target.value)
-        record_store(frame, target, target.value, base)
-        path = path_of(target)
-        if path is not None:
-            forget(env, path)
-            env[path] = found
-        _put_into(env, target.value, found)
+        _assign_item(frame, env, target, found)
 
 
 def _assign_name(frame: Frame, env: Env, name: str, found: Value, source: ast.expr | None) -> None:
     if name in frame.volatile:
-        found = UNKNOWN
+        found = join([found, frame.volatile[name]])
     elif not found.known and name in frame.declared:
         found = frame.declared[name]
     forget(env, name)
     for kept in [kept for kept, test in frame.tests.items() if _mentions(test, name)]:
         del frame.tests[kept]
     frame.tests.pop(name, None)
-    if source is not None and _is_test(source):
+    if source is not None and _is_test(frame, source):
         frame.tests[name] = source
     env[name] = found
     for _, snapshot in frame.nested:
@@ -109,20 +106,26 @@ def _assign_name(frame: Frame, env: Env, name: str, found: Value, source: ast.ex
             snapshot[name] = found
 
 
-def _is_test(node: ast.expr) -> bool:
+def _is_test(frame: Frame, node: ast.expr) -> bool:
     """Whether an expression is worth keeping as a condition: it asks for a class."""
     if isinstance(node, ast.UnaryOp):
-        return isinstance(node.op, ast.Not) and _is_test(node.operand)
+        return isinstance(node.op, ast.Not) and _is_test(frame, node.operand)
     if isinstance(node, ast.BoolOp):
-        return any(_is_test(operand) for operand in node.values)
+        return any(_is_test(frame, operand) for operand in node.values)
+    if isinstance(node, ast.NamedExpr):
+        return _is_test(frame, node.value)
     if isinstance(node, ast.Compare):
         return isinstance(node.ops[0], (ast.Is, ast.IsNot, ast.Eq, ast.NotEq, ast.In, ast.NotIn))
-    if not isinstance(node, ast.Call):
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
         return False
-    name = node.func.id if isinstance(node.func, ast.Name) else ""
-    return name in ("isinstance", "issubclass", "hasattr", "bool") or name.startswith(
-        ("is_", "_is")
-    )
+    name = node.func.id
+    if name in TESTING or name.startswith(("is_", "_is")):
+        return True
+    bindings = frame.module.bindings.get(name, ())
+    return any(isinstance(binding, ast.FunctionDef) for binding in bindings)
+
+
+TESTING = ("isinstance", "issubclass", "hasattr", "bool", "any")
 
 
 def _mentions(test: ast.expr, name: str) -> bool:
@@ -139,8 +142,63 @@ def _assign_attribute(frame: Frame, env: Env, target: ast.Attribute, found: Valu
         step = frame.evidence(f"assigned to `{path}`", target)
         frame.self_stores.setdefault(target.attr, []).append(found.because(step))
     forget(env, path)
-    if found.known:
+    env[path] = found
+
+
+def _assign_item(frame: Frame, env: Env, target: ast.Subscript, found: Value) -> None:
+    """`pools[key] = pool`: the container holds that too from here on."""
+    evaluate(frame, env, target.slice)
+    base = evaluate(frame, env, target.value)
+    record_store(frame, target, target.value, base)
+    container, path = path_of(target.value), path_of(target)
+    if container is None:
+        return
+    literal = target.slice.value if isinstance(target.slice, ast.Constant) else None
+    for key in [key for key in env if key.startswith(f"{container}[")]:
+        # Another name for an index may be the same place.
+        if literal is None or key[len(container) + 1].isidentifier():
+            del env[key]
+    if path is not None:
+        forget(env, path)
         env[path] = found
+    put_into(frame, env, target.value, base, lambda atom: _with_item(atom, literal, found))
+
+
+def _with_item(atom: Atom, index: object, found: Value) -> Atom:
+    if not isinstance(atom, Mapping):
+        return with_element(atom, found)
+    entries = dict(atom.entries)
+    if isinstance(index, (str, int)):
+        entries[index] = found
+    else:
+        entries = {key: join([known, found]) for key, known in entries.items()}
+    return Mapping(join([atom.value, found]), tuple(entries.items()))
+
+
+def with_element(atom: Atom, found: Value) -> Atom:
+    """A list that may hold `found` as well from here on; anything else is left as it is."""
+    if isinstance(atom, Elements):
+        return Elements(join([atom.element, found]))
+    return Elements(join([*atom.items, found])) if isinstance(atom, Items) else atom
+
+
+def put_into(
+    frame: Frame, env: Env, container: ast.expr, base: Value, change: Callable[[Atom], Atom]
+) -> None:
+    """Change what a container holds, under every name that it goes by here."""
+    path = path_of(container)
+    known = env.get(path) if path is not None else None
+    if known is not None and known.atoms is not None and path not in frame.declared:
+        changed = value(*(change(atom) for atom in known.atoms), evidence=known.evidence)
+        for name in [name for name, other in env.items() if other is known]:
+            env[name] = changed
+    if not isinstance(container, ast.Attribute) or not isinstance(container.value, ast.Name):
+        return
+    if container.value.id == frame.self_name:
+        lists = all(isinstance(atom, (Elements, Items)) for atom in base.atoms or ())
+        empty: Atom = Elements(NEVER) if lists and base.atoms else Mapping(NEVER)
+        stores = frame.self_stores.setdefault(container.attr, [])
+        stores.append(value(change(empty)))
 
 
 def _unpack(
@@ -148,27 +206,13 @@ def _unpack(
 ) -> None:
     sources = source.elts if isinstance(source, (ast.Tuple, ast.List)) else []
     same = len(sources) == len(target.elts)
-    starred = any(isinstance(element, ast.Starred) for element in target.elts)
+    stars = [i for i, element in enumerate(target.elts) if isinstance(element, ast.Starred)]
     for index, element in enumerate(target.elts):
-        part = item_of(found, None if starred else index)
+        place: int | None = index
+        if stars and index >= stars[0]:
+            place = None if index == stars[0] else index - len(target.elts)
+        part = subscripted(frame.ctx, found, place)
         assign(frame, env, element, part, sources[index] if same else None)
-
-
-def _put_into(env: Env, container: ast.expr, found: Value) -> None:
-    """`pools[key] = pool`: the container holds that too from here on."""
-    path = path_of(container)
-    known = env.get(path) if path is not None else None
-    if path is None or known is None or known.atoms is None:
-        return
-    atoms = [
-        Mapping(join([atom.value, found]))
-        if isinstance(atom, Mapping)
-        else Elements(join([atom.element, found]))
-        if isinstance(atom, Elements)
-        else atom
-        for atom in known.atoms
-    ]
-    env[path] = value(*atoms, evidence=known.evidence)
 
 
 def _name(frame: Frame, env: Env, node: ast.Name) -> Value:
@@ -208,11 +252,15 @@ def _tuple(frame: Frame, env: Env, node: ast.Tuple) -> Value:
 
 
 def _list(frame: Frame, env: Env, node: ast.List | ast.Set) -> Value:
-    return value(Elements(join([evaluate(frame, env, element) for element in node.elts])))
+    parts = [evaluate(frame, env, element) for element in node.elts]
+    starred = any(isinstance(element, ast.Starred) for element in node.elts)
+    if parts and not starred and isinstance(node, ast.List):
+        return value(Items(tuple(parts)))
+    return value(Elements(join(parts)))
 
 
 def _dict(frame: Frame, env: Env, node: ast.Dict) -> Value:
-    entries: list[tuple[str, Value]] = []
+    entries: list[tuple[str | int, Value]] = []
     parts: list[Value] = []
     for key, item in zip(node.keys, node.values, strict=True):
         if key is not None:
@@ -221,7 +269,7 @@ def _dict(frame: Frame, env: Env, node: ast.Dict) -> Value:
         if key is None:
             found = item_of(found, None)
         parts.append(found)
-        if isinstance(key, ast.Constant) and isinstance(key.value, str):
+        if isinstance(key, ast.Constant) and isinstance(key.value, (str, int)):
             entries.append((key.value, found))
     return value(Mapping(join(parts), tuple(entries)))
 
@@ -288,9 +336,27 @@ def _binary(frame: Frame, env: Env, node: ast.BinOp) -> Value:
         for part in (left, right)
     ):
         return join([left, right])
-    if isinstance(node.op, ast.Add) and left.atoms and right.atoms:
-        return value(Elements(join([element_of(left), element_of(right)])))
+    return combined(node.op, left, right)
+
+
+def combined(operator: ast.operator, left: Value, right: Value) -> Value:
+    """Lists added or repeated, dicts merged."""
+    one, other = only(left), only(right)
+    if isinstance(operator, ast.Mult):
+        repeated = left if isinstance(one, (Elements, Items)) else right
+        if isinstance(only(repeated), (Elements, Items)):
+            return value(Elements(element_or_never(repeated)))
+    if isinstance(operator, ast.Add) and left.atoms and right.atoms:
+        return value(Elements(join([element_or_never(left), element_or_never(right)])))
+    if isinstance(operator, ast.BitOr) and isinstance(one, Mapping) and isinstance(other, Mapping):
+        return value(Mapping(join([one.value, other.value])))
     return UNKNOWN
+
+
+def element_or_never(known: Value) -> Value:
+    """What a list holds, nothing where it is empty."""
+    atom = only(known)
+    return atom.element if isinstance(atom, Elements) else element_of(known)
 
 
 def _subscript(frame: Frame, env: Env, node: ast.Subscript) -> Value:
@@ -311,7 +377,7 @@ def _subscript(frame: Frame, env: Env, node: ast.Subscript) -> Value:
     if isinstance(node.slice, ast.Slice):
         tuples = any(isinstance(atom, Items) for atom in atoms)
         return value(Elements(element_of(base))) if tuples else base
-    return item_of(base, _literal(index))
+    return subscripted(frame.ctx, base, _literal(index))
 
 
 def _part_of_buffer(base: Value, index: ast.expr) -> Value:
@@ -362,7 +428,7 @@ def _generators(frame: Frame, env: Env, generators: list[ast.comprehension]) -> 
 
     inner = dict(env)
     for generator in generators:
-        items = element_of(evaluate(frame, inner, generator.iter))
+        items = iterated(frame.ctx, evaluate(frame, inner, generator.iter))
         assign(frame, inner, generator.target, items, None)
         for test in generator.ifs:
             true, _ = branches(frame, inner, test)

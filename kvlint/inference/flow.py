@@ -6,10 +6,11 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from kvlint.inference.access import iterated
 from kvlint.inference.annotations import annotation_value
-from kvlint.inference.classes import class_info
+from kvlint.inference.classes import bindings_of_function, class_info
 from kvlint.inference.context import Context, Env, Frame, module_frame
-from kvlint.inference.expressions import assign, evaluate, forget, path_of
+from kvlint.inference.expressions import assign, combined, evaluate, forget, path_of
 from kvlint.inference.functions import entry_env, run_function, self_value_of
 from kvlint.inference.handlers import caught_by_try, caught_by_with
 from kvlint.inference.interest import touches
@@ -20,7 +21,6 @@ from kvlint.inference.values import (
     Elements,
     Function,
     Value,
-    element_of,
     join,
     only,
     value,
@@ -169,8 +169,9 @@ def _annotated(frame: Frame, env: Env, node: ast.AnnAssign) -> Env:
 
 
 def _augmented(frame: Frame, env: Env, node: ast.AugAssign) -> Env:
-    evaluate(frame, env, node.value)
-    assign(frame, env, node.target, UNKNOWN, None)
+    found = evaluate(frame, env, node.value)
+    before = evaluate(frame, env, node.target) if isinstance(node.target, ast.Name) else UNKNOWN
+    assign(frame, env, node.target, combined(node.op, before, found), None)
     return env
 
 
@@ -239,7 +240,7 @@ def _for(frame: Frame, env: Env, node: ast.For | ast.AsyncFor) -> Env | None:
 
     def enter(head: Env) -> tuple[Env, Env]:
         leave = dict(head)
-        assign(frame, head, node.target, element_of(items), None)
+        assign(frame, head, node.target, iterated(frame.ctx, items), None)
         return head, leave
 
     return _loop(frame, env, enter, node.body, node.orelse)
@@ -361,9 +362,10 @@ def _function(frame: Frame, env: Env, node: ast.FunctionDef | ast.AsyncFunctionD
                 evaluate(frame, env, expression)
     forget(env, node.name)
     for name in _rebound(frame, node):
-        frame.volatile.add(name)
+        known = join([env.get(name, UNKNOWN), _rebinding(frame, env, node, name)])
+        frame.volatile[name] = known
         forget(env, name)
-        env[name] = UNKNOWN
+        env[name] = known
     env[node.name] = value(Function(frame.module, node, None, None))
     frame.nested.append((node, dict(env)))
     return env
@@ -375,6 +377,22 @@ def _rebound(frame: Frame, node: ast.AST) -> set[str]:
         return set()
     inner = (each for each in ast.walk(node) if isinstance(each, ast.Nonlocal))
     return {name for each in inner for name in each.names}
+
+
+def _rebinding(
+    frame: Frame, env: Env, node: ast.FunctionDef | ast.AsyncFunctionDef, name: str
+) -> Value:
+    """What a nested function assigns to a name of the function around it."""
+    bindings = bindings_of_function(frame.ctx, node)
+    values = bindings.names.get(name, [])
+    own = {
+        *bindings.names,
+        *(argument.arg for argument in ast.walk(node.args) if isinstance(argument, ast.arg)),
+    }
+    if not values or any(not own.isdisjoint(names_in(each)) for each in values):
+        return UNKNOWN
+    quiet = Frame(frame.ctx, frame.module, frame.cls, frame.function, outer=frame.outer)
+    return join(evaluate(quiet, dict(env), each) for each in values)
 
 
 def _class(frame: Frame, env: Env, node: ast.ClassDef) -> Env:

@@ -48,9 +48,11 @@ class ClassObject:
 
 @dataclass(frozen=True, slots=True)
 class TypeOf:
-    """`type(x)`: remembers the access path, so that comparing it narrows `x`."""
+    """`type(x)`: remembers the access path, so that comparing it narrows `x`. `named`: the text
+    of its `__name__`."""
 
     path: str
+    named: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,10 +118,10 @@ class Items:
 
 @dataclass(frozen=True, slots=True)
 class Mapping:
-    """A dict; `entries` where the keys are literal texts."""
+    """A dict; `entries` where the keys are literal texts or numbers."""
 
     value: Value
-    entries: tuple[tuple[str, Value], ...] = ()
+    entries: tuple[tuple[str | int, Value], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +201,34 @@ def join(values: Iterable[Value]) -> Value:
         evidence.update(dict.fromkeys(each.evidence))
     if len(atoms) > MAX_ATOMS:
         return UNKNOWN
+    if len(atoms) > 1:
+        atoms = _merged(atoms)
     return Value(frozenset(atoms), tuple(evidence)[:MAX_EVIDENCE])
+
+
+def _merged(atoms: set[Atom]) -> set[Atom]:
+    """Lists that meet are one list of what either holds; the same of dicts."""
+    lists = [atom for atom in atoms if isinstance(atom, Elements)]
+    dicts = [atom for atom in atoms if isinstance(atom, Mapping)]
+    if lists:
+        items = [atom for atom in atoms if isinstance(atom, Items)]
+        if len(lists) + len(items) > 1:
+            parts = [atom.element for atom in lists]
+            parts += [item for atom in items for item in atom.items]
+            atoms = {*atoms.difference(lists, items), Elements(join(parts))}
+    if len(dicts) > 1:
+        atoms = {*atoms.difference(dicts), _merged_dicts(dicts)}
+    return atoms
+
+
+def _merged_dicts(dicts: list[Mapping]) -> Mapping:
+    known = [dict(atom.entries) for atom in dicts]
+    keys = dict.fromkeys(key for entries in known for key in entries)
+    entries = tuple(
+        (key, join(of.get(key, atom.value) for of, atom in zip(known, dicts, strict=True)))
+        for key in keys
+    )
+    return Mapping(join(atom.value for atom in dicts), entries)
 
 
 def without_none(known: Value) -> Value:
@@ -249,7 +278,7 @@ def item_of(known: Value, index: int | str | None) -> Value:
             parts.append(atom.element)
         elif isinstance(atom, Mapping):
             entries = dict(atom.entries)
-            parts.append(entries.get(index, atom.value) if isinstance(index, str) else atom.value)
+            parts.append(atom.value if index is None else entries.get(index, atom.value))
         elif isinstance(atom, Buffer):
             parts.append(value(atom, evidence=known.evidence))
         else:
