@@ -208,6 +208,16 @@ def subscripted(ctx: Context, known: Value, index: int | str | None) -> Value:
     return method_result(ctx, without_none(known), "__getitem__")
 
 
+def entered(ctx: Context, manager: Value, asynchronous: bool) -> Value:
+    """What `with manager as x` binds: the yield of a context manager function, `__enter__`."""
+    atom = only(manager)
+    if isinstance(atom, Elements):
+        return atom.element
+    if isinstance(atom, Function):
+        return UNKNOWN
+    return method_result(ctx, manager, "__aenter__" if asynchronous else "__enter__")
+
+
 def _is_field(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.AnnAssign)
 

@@ -3,37 +3,47 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from kvlint.inference.access import attribute, call_result
+from kvlint.inference import containers
+from kvlint.inference.access import call_result, entered, iterated
 from kvlint.inference.annotations import annotation_value
 from kvlint.inference.classes import ancestors, bindings_of_function
-from kvlint.inference.context import Env, Frame
-from kvlint.inference.expressions import attribute_at, evaluate, forget, path_of
+from kvlint.inference.containers import ADDING
+from kvlint.inference.context import Env, Frame, quiet_frame
+from kvlint.inference.expressions import (
+    assign,
+    attribute_at,
+    classes_behind,
+    evaluate,
+    forget,
+    path_of,
+)
+from kvlint.inference.externals import EXTERNALS
+from kvlint.inference.functions import class_bound, passed_on
 from kvlint.inference.handlers import caught_by_with
 from kvlint.inference.recording import (
     record_access,
+    record_bound,
     record_hasattr,
     record_pass,
     record_store,
 )
 from kvlint.inference.values import (
-    NEVER,
+    NOTHING,
     UNKNOWN,
     Buffer,
     ClassObject,
     Constant,
     Elements,
     External,
-    HolderCall,
+    Function,
     Instance,
     Items,
     Mapping,
     Super,
     TypeOf,
     Value,
-    element_of,
-    item_of,
     join,
     only,
     value,
@@ -45,7 +55,7 @@ VIEWS = frozenset(
 ) - {"index_select", "contiguous"}
 WRITES = frozenset(
     "copy_ index_put_ index_copy_ index_add_ index_fill_ scatter_ scatter_add_ masked_fill_ "
-    "masked_scatter_ fill_ zero_ put_ add_ mul_ sub_ div_".split()
+    "masked_scatter_ fill_ zero_ put_ add_ mul_ sub_ div_ __setitem__".split()
 )
 
 
@@ -53,7 +63,7 @@ def call(frame: Frame, env: Env, node: ast.Call) -> Value:
     """Evaluate a call: the function, then its arguments."""
     base, called = _function(frame, env, node)
     _forget_stored(frame, env, node)
-    if frame.recorder is None and not _needs_arguments(base, called):
+    if frame.recorder is None and not _needs_arguments(node, base, called):
         return _with_constructor(frame, node, called, call_result(frame.ctx, called))
     outer = frame.caught
     expected = caught_by_with(frame, env, node)
@@ -66,15 +76,57 @@ def call(frame: Frame, env: Env, node: ast.Call) -> Value:
     if isinstance(node.func, ast.Subscript):
         for expression, given in zip(node.args, arguments, strict=True):
             record_pass(frame, expression, given, node)
-    if isinstance(node.func, ast.Attribute) and base is not None and base.known:
-        special = _method(frame, env, node.func, node, base, arguments)
+    _record_special(frame, node, base, called, keywords)
+    if isinstance(node.func, ast.Attribute) and base is not None:
+        if node.func.attr in ADDING:
+            containers.add(frame, env, node.func, base, arguments, keywords)
+        special = _method(frame, node.func, node, base, arguments)
         if special is not None:
             return special
     atom = only(called)
     if isinstance(atom, External):
         return _external(frame, env, node, atom.name, arguments, keywords)
-    found = call_result(frame.ctx, called)
+    found = call_result(frame.ctx, classes_behind(frame, env, called))
+    if not found.known and isinstance(atom, Function):
+        found = _handed_on(frame, node, atom, arguments, keywords)
     return _with_constructor(frame, node, called, found)
+
+
+def _record_special(
+    frame: Frame,
+    node: ast.Call,
+    base: Value | None,
+    called: Value,
+    keywords: dict[str | None, Value],
+) -> None:
+    """A pool's method under another name, and storage that a function of torch writes to."""
+    if base is None or not base.atoms or not any(isinstance(a, RECEIVERS) for a in base.atoms):
+        record_bound(frame, node, called)
+    for keyword in node.keywords:
+        if keyword.arg == "out":
+            record_store(frame, keyword.value, keyword.value, keywords["out"], node)
+
+
+RECEIVERS = (Instance, Super)
+
+
+def _handed_on(
+    frame: Frame,
+    node: ast.Call,
+    called: Function,
+    arguments: list[Value],
+    keywords: dict[str | None, Value],
+) -> Value:
+    """The argument that a function returns as it was given."""
+    name = passed_on(frame.ctx, called)
+    if name is None or any(isinstance(argument, ast.Starred) for argument in node.args):
+        return UNKNOWN
+    parameters = [*called.node.args.posonlyargs, *called.node.args.args]
+    names = [parameter.arg for parameter in parameters]
+    if called.cls is not None and called.self_value is not None:
+        names = names[1:]
+    given = dict(zip(names, arguments, strict=False)) | keywords
+    return given.get(name, UNKNOWN)
 
 
 def _forget_stored(frame: Frame, env: Env, node: ast.Call) -> None:
@@ -93,8 +145,10 @@ def _forget_stored(frame: Frame, env: Env, node: ast.Call) -> None:
                 return
 
 
-def _needs_arguments(base: Value | None, called: Value) -> bool:
+def _needs_arguments(node: ast.Call, base: Value | None, called: Value) -> bool:
     """Whether the result depends on the arguments; where nobody records, only then they count."""
+    if isinstance(node.func, ast.Attribute) and node.func.attr in SPECIAL_METHODS:
+        return True
     if (
         base is not None
         and base.atoms
@@ -102,10 +156,15 @@ def _needs_arguments(base: Value | None, called: Value) -> bool:
     ):
         return True
     atom = only(called)
+    if isinstance(atom, (Function, TypeOf)):
+        return True
     if not isinstance(atom, External):
         return False
     short = atom.name.rpartition(".")[2]
-    return atom.name.startswith("builtins.") or short in EXTERNALS or short == "cast"
+    return atom.name.startswith("builtins.") or short in EXTERNALS or short in ("cast", "TypeVar")
+
+
+SPECIAL_METHODS = ADDING | {"__new__", "enter_context", "enter_async_context"}
 
 
 def _function(frame: Frame, env: Env, node: ast.Call) -> tuple[Value | None, Value]:
@@ -130,58 +189,27 @@ def _with_constructor(frame: Frame, node: ast.Call, called: Value, found: Value)
 
 def _method(
     frame: Frame,
-    env: Env,
     function: ast.Attribute,
     node: ast.Call,
     base: Value,
     arguments: list[Value],
 ) -> Value | None:
-    """Methods of buffers and containers; None for any other receiver."""
+    """Methods of buffers and containers, and those that any object may have; None for others."""
     atom = only(base)
+    first = only(arguments[0]) if arguments else None
+    if function.attr == "__new__" and isinstance(first, ClassObject):
+        made = value(Instance(first.cls, exact=first.exact))
+        return _with_constructor(frame, node, arguments[0], made)
+    if function.attr in ("enter_context", "enter_async_context") and arguments:
+        return entered(frame.ctx, arguments[0], function.attr != "enter_context")
     if isinstance(atom, Buffer):
         if function.attr in WRITES:
             record_store(frame, node, function.value, base, node)
             return base
         return base if function.attr in VIEWS else UNKNOWN
-    if isinstance(atom, Mapping):
-        return _mapping_method(env, function, node, atom, arguments)
-    if isinstance(atom, (Elements, Items)):
-        return _list_method(env, function, base, arguments)
+    if isinstance(atom, (Elements, Items, Mapping)):
+        return containers.result(function, node, base, arguments)
     return None
-
-
-def _mapping_method(
-    env: Env, function: ast.Attribute, node: ast.Call, atom: Mapping, arguments: list[Value]
-) -> Value:
-    if function.attr == "values":
-        return value(Elements(atom.value))
-    if function.attr == "items":
-        return value(Elements(value(Items((UNKNOWN, atom.value)))))
-    if function.attr in ("get", "pop", "setdefault", "__getitem__"):
-        key = node.args[0] if node.args else None
-        literal = key.value if isinstance(key, ast.Constant) else None
-        found = item_of(value(atom), literal if isinstance(literal, str) else None)
-        return join([found, *arguments[1:2]])
-    return UNKNOWN
-
-
-def _list_method(env: Env, function: ast.Attribute, base: Value, arguments: list[Value]) -> Value:
-    path = path_of(function.value)
-    if function.attr in ("append", "add", "appendleft", "insert") and arguments:
-        if path is not None and path in env:
-            env[path] = value(Elements(join([element_of_or_never(base), arguments[-1]])))
-        return UNKNOWN
-    if function.attr in ("pop", "popleft", "__getitem__"):
-        return element_of(base)
-    if function.attr in ("extend", "update") and arguments and path is not None and path in env:
-        parts = [element_of_or_never(base), element_of(arguments[0])]
-        env[path] = value(Elements(join(parts)))
-    return base if function.attr in ("copy", "__iter__") else UNKNOWN
-
-
-def element_of_or_never(base: Value) -> Value:
-    atom = only(base)
-    return atom.element if isinstance(atom, Elements) else element_of(base)
 
 
 def _external(
@@ -201,15 +229,51 @@ def _external(
             record_hasattr(frame, node, arguments[0], text)
         return UNKNOWN
     if name == "builtins.getattr" and len(node.args) >= 2:
-        return _getattr(frame, node, arguments)
+        return _getattr(frame, env, node, arguments)
+    if name == "builtins.setattr" and len(node.args) == 3:
+        return _setattr(frame, env, node, arguments)
     if name == "builtins.type" and len(node.args) == 1:
         return _type(node, arguments[0])
     if short == "cast" and len(node.args) == 2:
         found = annotation_value(frame, env, node.args[0])
         step = frame.evidence(f"cast to `{ast.unparse(node.args[0])}`", node)
         return Value(found.atoms, (step,)) if found.known else UNKNOWN
+    if short == "TypeVar":
+        return _type_var(frame, env, node)
+    if short == "map" and len(arguments) > 1:
+        record_bound(frame, node, arguments[0])
+        return value(Elements(call_result(frame.ctx, arguments[0])))
+    if short == "filter" and len(arguments) > 1 and isinstance(node.args[0], ast.Lambda):
+        return _filtered(frame, env, node.args[0], arguments[1])
     handler = EXTERNALS.get(short)
     return handler(arguments, keywords) if handler is not None else UNKNOWN
+
+
+def _type_var(frame: Frame, env: Env, node: ast.Call) -> Value:
+    bounds = [keyword.value for keyword in node.keywords if keyword.arg == "bound"]
+    bounds = bounds or node.args[1:]
+    return join([class_bound(frame, env, bound) for bound in bounds] or [UNKNOWN])
+
+
+def _filtered(frame: Frame, env: Env, test: ast.Lambda, items: Value) -> Value:
+    """`filter(lambda p: isinstance(p, C), pools)`: those for which the test holds."""
+    from kvlint.inference.narrowing import branches
+
+    parameters = test.args.args
+    if len(parameters) != 1:
+        return UNKNOWN
+    name = parameters[0].arg
+    true, _ = branches(quiet_frame(frame), {**env, name: iterated(frame.ctx, items)}, test.body)
+    return value(Elements(true[name] if true is not None else UNKNOWN))
+
+
+def _setattr(frame: Frame, env: Env, node: ast.Call, arguments: list[Value]) -> Value:
+    """`setattr(x, "name", value)` with a literal name is an assignment."""
+    name = _text(arguments[1])
+    if name is not None:
+        target = ast.Attribute(node.args[0], name, ast.Store())
+        assign(frame, env, ast.copy_location(target, node), arguments[2], None)
+    return NOTHING
 
 
 def _super(frame: Frame, env: Env, node: ast.Call, arguments: Sequence[Value]) -> Value:
@@ -231,11 +295,16 @@ def _text(known: Value) -> str | None:
     return atom.value if isinstance(atom, Constant) and isinstance(atom.value, str) else None
 
 
-def _getattr(frame: Frame, node: ast.Call, arguments: list[Value]) -> Value:
+def _getattr(frame: Frame, env: Env, node: ast.Call, arguments: list[Value]) -> Value:
     name = _text(arguments[1])
     if name is None or not arguments[0].known:
         return UNKNOWN
-    found = attribute(frame.ctx, arguments[0], name)
+    spelled = ast.copy_location(ast.Attribute(node.args[0], name, ast.Load()), node)
+    if len(arguments) == 2:
+        record_access(frame, env, spelled, arguments[0], None, at=node)
+    else:
+        record_hasattr(frame, node, arguments[0], name)
+    found = attribute_at(frame, env, spelled, arguments[0])
     return join([found, arguments[2]]) if len(arguments) == 3 else found
 
 
@@ -246,93 +315,3 @@ def _type(node: ast.Call, argument: Value) -> Value:
     atoms = argument.atoms or frozenset()
     classes = [ClassObject(a.cls, exact=a.exact) for a in atoms if isinstance(a, Instance)]
     return value(*classes) if classes and len(classes) == len(atoms) else UNKNOWN
-
-
-Arguments = list[Value]
-Keywords = dict[str | None, Value]
-
-
-def _first(arguments: Arguments, _: Keywords) -> Value:
-    return arguments[0] if arguments else UNKNOWN
-
-
-def _elements(arguments: Arguments, _: Keywords) -> Value:
-    return value(Elements(element_of_or_never(arguments[0]) if arguments else NEVER))
-
-
-def _enumerate(arguments: Arguments, _: Keywords) -> Value:
-    item = element_of(arguments[0]) if arguments else UNKNOWN
-    return value(Elements(value(Items((UNKNOWN, item)))))
-
-
-def _zip(arguments: Arguments, _: Keywords) -> Value:
-    return value(Elements(value(Items(tuple(element_of(a) for a in arguments)))))
-
-
-def _next(arguments: Arguments, _: Keywords) -> Value:
-    if not arguments:
-        return UNKNOWN
-    return join([element_of(arguments[0]), *arguments[1:2]])
-
-
-def _filter(arguments: Arguments, _: Keywords) -> Value:
-    return value(Elements(element_of(arguments[1]))) if len(arguments) == 2 else UNKNOWN
-
-
-def _map(arguments: Arguments, _: Keywords) -> Value:
-    atom = only(arguments[0]) if arguments else None
-    return value(Elements(atom.result)) if isinstance(atom, HolderCall) else UNKNOWN
-
-
-def _dict(arguments: Arguments, keywords: Keywords) -> Value:
-    if arguments or None in keywords:
-        return UNKNOWN
-    entries = tuple((name, found) for name, found in keywords.items() if name is not None)
-    return value(Mapping(join(found for _, found in entries), entries))
-
-
-def _returning_first(arguments: Arguments, _: Keywords) -> Value:
-    return value(HolderCall(arguments[0])) if arguments else UNKNOWN
-
-
-def _type_var(arguments: Arguments, keywords: Keywords) -> Value:
-    bounds = [keywords["bound"]] if "bound" in keywords else arguments[1:]
-    atoms = [
-        ClassObject(atom.cls, exact=False)
-        for bound in bounds
-        for atom in bound.atoms or ()
-        if isinstance(atom, ClassObject)
-    ]
-    return value(*atoms) if atoms else UNKNOWN
-
-
-def _new_type(arguments: Arguments, _: Keywords) -> Value:
-    return arguments[1] if len(arguments) == 2 else UNKNOWN
-
-
-def _field(_: Arguments, keywords: Keywords) -> Value:
-    if "default" in keywords:
-        return keywords["default"]
-    factory = only(keywords.get("default_factory", UNKNOWN))
-    if isinstance(factory, ClassObject):
-        return value(Instance(factory.cls, exact=factory.exact))
-    return factory.result if isinstance(factory, HolderCall) else UNKNOWN
-
-
-EXTERNALS: dict[str, Callable[[Arguments, Keywords], Value]] = {
-    **dict.fromkeys(("copy", "deepcopy", "replace", "partial", "proxy", "nullcontext"), _first),
-    **dict.fromkeys(("max", "min"), _next),
-    **dict.fromkeys(
-        ("list", "set", "tuple", "sorted", "reversed", "iter", "frozenset", "deque"), _elements
-    ),
-    "TypeVar": _type_var,
-    "NewType": _new_type,
-    "dict": _dict,
-    "enumerate": _enumerate,
-    "field": _field,
-    "filter": _filter,
-    "map": _map,
-    "next": _next,
-    "ref": _returning_first,
-    "zip": _zip,
-}

@@ -151,5 +151,12 @@ class Frame:
         return Evidence(text, self.path, line, None if column is None else column + 1)
 
 
+def quiet_frame(frame: Frame) -> Frame:
+    """The same place, with nobody told of uses and nothing kept."""
+    quiet = Frame(frame.ctx, frame.module, frame.cls, frame.function, frame.qualname, frame.outer)
+    quiet.self_name = frame.self_name
+    return quiet
+
+
 def module_frame(ctx: Context, module: Module) -> Frame:
     return Frame(ctx, module, qualname="")

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from kvlint.inference.access import attribute, iterated, subscripted
-from kvlint.inference.context import Env, Frame
+from kvlint.inference.context import Env, Frame, quiet_frame
 from kvlint.inference.recording import record_access, record_store, record_sub_pool_store
 from kvlint.inference.slicing import names_in
 from kvlint.inference.symbols import name_value
@@ -23,8 +23,10 @@ from kvlint.inference.values import (
     Elements,
     External,
     HolderCall,
+    Instance,
     Items,
     Mapping,
+    TypeOf,
     Value,
     element_of,
     item_of,
@@ -161,10 +163,12 @@ def _assign_item(frame: Frame, env: Env, target: ast.Subscript, found: Value) ->
     if path is not None:
         forget(env, path)
         env[path] = found
-    put_into(frame, env, target.value, base, lambda atom: _with_item(atom, literal, found))
+    lists = base.atoms and all(isinstance(atom, (Elements, Items)) for atom in base.atoms)
+    empty: Atom = Elements(NEVER) if lists else Mapping(NEVER)
+    put_into(frame, env, target.value, lambda atom: with_item(atom, literal, found), empty)
 
 
-def _with_item(atom: Atom, index: object, found: Value) -> Atom:
+def with_item(atom: Atom, index: object, found: Value) -> Atom:
     if not isinstance(atom, Mapping):
         return with_element(atom, found)
     entries = dict(atom.entries)
@@ -183,9 +187,10 @@ def with_element(atom: Atom, found: Value) -> Atom:
 
 
 def put_into(
-    frame: Frame, env: Env, container: ast.expr, base: Value, change: Callable[[Atom], Atom]
+    frame: Frame, env: Env, container: ast.expr, change: Callable[[Atom], Atom], empty: Atom
 ) -> None:
-    """Change what a container holds, under every name that it goes by here."""
+    """Change what a container holds, under every name that it goes by here. `empty` is what it is
+    where it is not known, as an attribute that another method sets."""
     path = path_of(container)
     known = env.get(path) if path is not None else None
     if known is not None and known.atoms is not None and path not in frame.declared:
@@ -195,8 +200,6 @@ def put_into(
     if not isinstance(container, ast.Attribute) or not isinstance(container.value, ast.Name):
         return
     if container.value.id == frame.self_name:
-        lists = all(isinstance(atom, (Elements, Items)) for atom in base.atoms or ())
-        empty: Atom = Elements(NEVER) if lists and base.atoms else Mapping(NEVER)
         stores = frame.self_stores.setdefault(container.attr, [])
         stores.append(value(change(empty)))
 
@@ -351,6 +354,23 @@ def combined(operator: ast.operator, left: Value, right: Value) -> Value:
     if isinstance(operator, ast.BitOr) and isinstance(one, Mapping) and isinstance(other, Mapping):
         return value(Mapping(join([one.value, other.value])))
     return UNKNOWN
+
+
+def classes_behind(frame: Frame, env: Env, known: Value) -> Value:
+    """`type(x)` as the class object of what x holds here."""
+    if not any(isinstance(atom, TypeOf) for atom in known.atoms or ()):
+        return known
+    atoms: set[Atom] = set()
+    for atom in known.atoms or ():
+        if not isinstance(atom, TypeOf):
+            atoms.add(atom)
+            continue
+        inner = evaluate(quiet_frame(frame), dict(env), ast.parse(atom.path, mode="eval").body)
+        instances = [each for each in inner.atoms or () if isinstance(each, Instance)]
+        if atom.named or not instances or len(instances) != len(inner.atoms or ()):
+            return UNKNOWN
+        atoms |= {ClassObject(each.cls, exact=each.exact) for each in instances}
+    return Value(frozenset(atoms), known.evidence)
 
 
 def element_or_never(known: Value) -> Value:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from kvlint.inference.access import iterated
+from kvlint.inference.access import entered, iterated
 from kvlint.inference.annotations import annotation_value
 from kvlint.inference.classes import bindings_of_function, class_info
 from kvlint.inference.context import Context, Env, Frame, module_frame
@@ -18,11 +18,9 @@ from kvlint.inference.narrowing import branches, narrow_case
 from kvlint.inference.slicing import Slice, names_in
 from kvlint.inference.values import (
     UNKNOWN,
-    Elements,
     Function,
     Value,
     join,
-    only,
     value,
 )
 from kvlint.source.index import Module, bindings_of
@@ -90,7 +88,7 @@ def _matters(frame: Frame, statement: ast.stmt) -> bool:
         if not isinstance(call, (ast.Call, ast.Yield, ast.YieldFrom, ast.Await)):
             return False
         if isinstance(call, ast.Call):
-            return _never_returns(call) or _root(call.func) in part.names
+            return _never_returns(call) or _root(call.func) in part.names or _keeps(part, call)
         return part.returns
     if isinstance(statement, ast.Assert):
         return not part.names.isdisjoint(names_in(statement.test))
@@ -98,9 +96,19 @@ def _matters(frame: Frame, statement: ast.stmt) -> bool:
     return any(_is_wanted(part, target) for target in targets) or _has_walrus(statement)
 
 
+def _keeps(part: Slice, call: ast.Call) -> bool:
+    """`self.pools.append(pool)`, `setattr(self, "pool", pool)`."""
+    if isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Attribute):
+        return call.func.value.attr == part.attribute
+    name = call.args[1] if len(call.args) == 3 else None
+    return isinstance(name, ast.Constant) and name.value == part.attribute
+
+
 def _is_wanted(part: Slice, target: ast.expr) -> bool:
     if isinstance(target, (ast.Tuple, ast.List)):
         return any(_is_wanted(part, element) for element in target.elts)
+    if isinstance(target, ast.Subscript) and _is_wanted(part, target.value):
+        return True
     if isinstance(target, ast.Attribute) and target.attr == part.attribute:
         return True
     return _root(target) in part.names
@@ -268,7 +276,7 @@ def _with(frame: Frame, env: Env, node: ast.With | ast.AsyncWith) -> Env | None:
     swallows = False
     outer = frame.caught
     for item in node.items:
-        entered = (
+        manager = (
             evaluate(frame, env, item.context_expr)
             if frame.slice is None
             or (item.optional_vars is not None and _is_wanted(frame.slice, item.optional_vars))
@@ -279,25 +287,12 @@ def _with(frame: Frame, env: Env, node: ast.With | ast.AsyncWith) -> Env | None:
             frame.caught = (*frame.caught, caught)
             swallows = True
         if item.optional_vars is not None:
-            given = _entered(frame.ctx, entered, item.context_expr)
+            given = entered(frame.ctx, manager, isinstance(node, ast.AsyncWith))
             assign(frame, env, item.optional_vars, given, None)
     before = dict(env) if swallows else None
     end = execute(frame, env, node.body)
     frame.caught = outer
     return join_envs([before, end]) if swallows else end
-
-
-def _entered(ctx: Context, manager: Value, node: ast.expr) -> Value:
-    """What `with manager as x` binds: the yield of a context manager function, `__enter__`."""
-    from kvlint.inference.access import method_result
-
-    atom = only(manager)
-    if isinstance(atom, Elements):
-        return atom.element
-    if isinstance(atom, Function):
-        return UNKNOWN
-    name = "__aenter__" if isinstance(node, ast.Await) else "__enter__"
-    return method_result(ctx, manager, name)
 
 
 def _try(frame: Frame, env: Env, node: Any) -> Env | None:

@@ -163,6 +163,23 @@ def _is_self_type(node: ast.expr) -> bool:
     return decorator_name(node) == "Self"
 
 
+def passed_on(ctx: Context, called: Function) -> str | None:
+    """The parameter that a function does nothing to but return it."""
+    function = called.node
+    bindings = bindings_of_function(ctx, function)
+    names = {each.id for each in bindings.returned if isinstance(each, ast.Name)}
+    decorated = {decorator_name(decorator) for decorator in function.decorator_list}
+    if len(names) != 1 or bindings.yields or not decorated <= TRANSPARENT:
+        return None
+    if not all(isinstance(each, ast.Name) for each in bindings.returned):
+        return None
+    name = names.pop()
+    arguments = function.args
+    parameters = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    given = any(parameter.arg == name for parameter in parameters)
+    return name if given and name not in bindings.names else None
+
+
 def _inferred_result(frame: Frame, called: Function) -> Value:
     function, info = called.node, called.cls
     self_value = called.self_value or self_value_of(info, function)

@@ -8,7 +8,7 @@ from kvlint.inference.classes import is_pool_class
 from kvlint.inference.context import Env, Frame
 from kvlint.inference.handlers import all_caught
 from kvlint.inference.uses import Use, UseKind
-from kvlint.inference.values import Buffer, Instance, Super, Value, value
+from kvlint.inference.values import Buffer, Instance, PoolMethod, Super, Value, join, value
 
 
 def holds_pool(frame: Frame, known: Value) -> bool:
@@ -50,19 +50,47 @@ def _add(
 
 
 def record_access(
-    frame: Frame, env: Env, node: ast.Attribute, base: Value, call: ast.Call | None
+    frame: Frame,
+    env: Env,
+    node: ast.Attribute,
+    base: Value,
+    call: ast.Call | None,
+    at: ast.expr | None = None,
 ) -> None:
-    """`receiver.name`, called or not."""
+    """`receiver.name`, called or not. `at` is the expression where it is spelled otherwise."""
     if frame.recorder is None:
         return
     atoms = base.atoms or frozenset()
     supers = [atom for atom in atoms if isinstance(atom, Super)]
     if supers and len(atoms) == 1:
         _record_super(frame, node, supers[0], call)
-    elif holds_pool(frame, base):
-        _add(frame, "access", node, node.value, base, node.attr, call, _probed(env, node.value))
+    elif holds_pool(frame, base) and not _is_replaced(env, node):
+        probed = _probed(env, node.value)
+        _add(frame, "access", at or node, node.value, base, node.attr, call, probed)
     else:
-        frame.recorder.drop(node, "access")
+        frame.recorder.drop(at or node, "access")
+
+
+def _is_replaced(env: Env, node: ast.Attribute) -> bool:
+    """Whether the object was given an attribute of this name here."""
+    from kvlint.inference.expressions import path_of
+
+    path = path_of(node)
+    known = env.get(path) if path is not None else None
+    return known is not None and not any(isinstance(a, Instance) for a in known.atoms or ())
+
+
+def record_bound(frame: Frame, node: ast.Call, called: Value) -> None:
+    """A call of a pool's method that was taken from it before, or is named by its class."""
+    methods = [atom for atom in called.atoms or () if isinstance(atom, PoolMethod)]
+    names = {method.name for method in methods}
+    if len(names) != 1 or len(methods) != len(called.atoms or ()):
+        return
+    found = join(method.pool for method in methods)
+    if holds_pool(frame, found):
+        step = frame.evidence(f"`{ast.unparse(node.func)}` is its `{min(names)}`", node)
+        known = found.because(step)
+        _add(frame, "access", node.func, node.func, known, min(names), node, through_super=True)
 
 
 def _record_super(frame: Frame, node: ast.Attribute, atom: Super, call: ast.Call | None) -> None:

@@ -116,7 +116,8 @@ def is_plain(node: ast.expr) -> bool:
     if isinstance(node, ast.Constant):
         return node.value is not None
     if isinstance(node, ast.BinOp):
-        return not isinstance(node.op, (ast.BitOr, ast.Add))
+        repeated = isinstance(node.left, ast.List) or isinstance(node.right, ast.List)
+        return not isinstance(node.op, (ast.BitOr, ast.Add)) and not repeated
     return isinstance(node, _PLAIN)
 
 
@@ -185,6 +186,10 @@ def _in_expressions(node: ast.stmt) -> Iterator[tuple[ast.expr | None, ast.expr]
             # `pools.append(pool)`: the list holds it from here on.
             for argument in value.args:
                 yield function.value, argument
+        elif isinstance(function, ast.Name) and function.id == "setattr" and len(value.args) == 3:
+            target, name, given = value.args
+            if isinstance(name, ast.Constant) and isinstance(name.value, str):
+                yield ast.Attribute(target, name.value, ast.Store()), given
     for expression in (value, getattr(node, "test", None)):
         for inner in _walruses(expression):
             yield inner.target, inner.value

@@ -37,6 +37,7 @@ class Use:
     probed: frozenset[str] = frozenset()
     """Attributes of the receiver that a `hasattr` around the use has asked for."""
     through_super: bool = False
+    """Called through `super()`, on the class, or under another name: not as written here."""
 
 
 @dataclass(eq=False)
