@@ -7,12 +7,12 @@ import io
 import tokenize
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from kvlint.findings import Applicability, Edit, Fix
 from kvlint.source.text import SourceFile
 
 Scope = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, ast.Module)
-_DECORATED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,24 +46,27 @@ def text_of(source: SourceFile, node: ast.expr | ast.stmt) -> str:
 
 def path_to(tree: ast.Module, node: ast.expr | ast.stmt) -> tuple[ast.AST, ...]:
     """The nodes from the module down to `node`, both included; empty when it is not in the tree."""
-    path: list[ast.AST] = []
-    waiting: list[tuple[int, ast.AST]] = [(0, tree)]
+    parents = _parents(tree)
+    path: list[ast.AST] = [node]
+    while path[-1] is not tree:
+        parent = parents.get(path[-1])
+        if parent is None:
+            return ()
+        path.append(parent)
+    return tuple(reversed(path))
+
+
+@lru_cache(maxsize=4)
+def _parents(tree: ast.Module) -> dict[ast.AST, ast.AST]:
+    """The parent of each node, worked out once for all fixes of a file."""
+    found: dict[ast.AST, ast.AST] = {}
+    waiting: list[ast.AST] = [tree]
     while waiting:
-        depth, here = waiting.pop()
-        path[depth:] = [here]
-        if here is node:
-            return tuple(path)
-        children = ast.iter_child_nodes(here)
-        waiting += [(depth + 1, child) for child in children if _may_hold(child, node)]
-    return ()
-
-
-def _may_hold(outer: ast.AST, node: ast.expr | ast.stmt) -> bool:
-    first, last = getattr(outer, "lineno", None), getattr(outer, "end_lineno", None)
-    if first is None or last is None or isinstance(outer, _DECORATED):
-        return True  # decorators stand above the line of their function
-    # Before Python 3.12 the parts of an f-string may lie outside of the lines it says it has.
-    return isinstance(outer, ast.JoinedStr) or bool(first <= node.lineno <= last)
+        here = waiting.pop()
+        for child in ast.iter_child_nodes(here):
+            found[child] = here
+            waiting.append(child)
+    return found
 
 
 def enclosing_statement(path: Sequence[ast.AST]) -> ast.stmt | None:

@@ -67,10 +67,24 @@ def path_of(node: ast.AST) -> str | None:
 def forget(env: Env, path: str) -> None:
     """Drop what is known of the path and of everything reached through it."""
     env.pop(path, None)
+    if PATHS not in env:
+        return
     prefixes = (f"{path}.", f"{path}[", f"{path}?")
     index = f"[{path}]"
     for key in [key for key in env if key.startswith(prefixes) or index in key]:
         del env[key]
+
+
+PATHS = "\0"
+"""A key that stands in an environment with access paths in it: most have none, and forgetting a
+plain name need not look for them."""
+
+
+def keep(env: Env, path: str, found: Value) -> None:
+    """Let the environment say what a path holds."""
+    env[path] = found
+    if not path.isidentifier():
+        env[PATHS] = NOTHING
 
 
 def assign(frame: Frame, env: Env, target: ast.expr, found: Value, source: ast.expr | None) -> None:
@@ -99,7 +113,7 @@ def _assign_name(frame: Frame, env: Env, name: str, found: Value, source: ast.ex
     if source is not None and _is_test(frame, source):
         frame.tests[name] = source
     env[name] = found
-    for _, snapshot in frame.nested:
+    for _, snapshot in frame.nested if frame.function is not None else ():
         if name in snapshot:
             known = snapshot[name]
             forget(snapshot, name)
@@ -144,7 +158,7 @@ def _assign_attribute(frame: Frame, env: Env, target: ast.Attribute, found: Valu
         step = frame.evidence(f"assigned to `{path}`", target)
         frame.self_stores.setdefault(target.attr, []).append(found.because(step))
     forget(env, path)
-    env[path] = found
+    keep(env, path, found)
 
 
 def _assign_item(frame: Frame, env: Env, target: ast.Subscript, found: Value) -> None:
@@ -156,13 +170,15 @@ def _assign_item(frame: Frame, env: Env, target: ast.Subscript, found: Value) ->
     if container is None:
         return
     literal = target.slice.value if isinstance(target.slice, ast.Constant) else None
-    for key in [key for key in env if key.startswith(f"{container}[")]:
+    keys = [key for key in env if key.startswith(f"{container}[")] if PATHS in env else []
+    for key in keys:
         # Another name for an index may be the same place.
         if literal is None or key[len(container) + 1].isidentifier():
             del env[key]
     if path is not None:
         forget(env, path)
-        env[path] = found
+        if found.known:
+            keep(env, path, found)
     lists = base.atoms and all(isinstance(atom, (Elements, Items)) for atom in base.atoms)
     empty: Atom = Elements(NEVER) if lists else Mapping(NEVER)
     put_into(frame, env, target.value, lambda atom: with_item(atom, literal, found), empty)

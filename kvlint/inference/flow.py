@@ -10,7 +10,7 @@ from kvlint.inference.access import entered, iterated
 from kvlint.inference.annotations import annotation_value
 from kvlint.inference.classes import bindings_of_function, class_info
 from kvlint.inference.context import Context, Env, Frame, module_frame
-from kvlint.inference.expressions import assign, combined, evaluate, forget, path_of
+from kvlint.inference.expressions import assign, combined, evaluate, forget, keep, path_of
 from kvlint.inference.functions import entry_env, run_function, self_value_of
 from kvlint.inference.handlers import caught_by_try, caught_by_with
 from kvlint.inference.interest import touches
@@ -362,7 +362,7 @@ def _function(frame: Frame, env: Env, node: ast.FunctionDef | ast.AsyncFunctionD
         forget(env, name)
         env[name] = known
     env[node.name] = value(Function(frame.module, node, None, None))
-    frame.nested.append((node, dict(env)))
+    frame.nested.append((node, dict(env) if frame.function is not None else {}))
     return env
 
 
@@ -433,7 +433,7 @@ def _delete(frame: Frame, env: Env, node: ast.Delete) -> Env:
             evaluate(frame, env, target)
         else:
             forget(env, path)
-            env[path] = UNKNOWN
+            keep(env, path, UNKNOWN)
     return env
 
 

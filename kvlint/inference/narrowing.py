@@ -9,7 +9,7 @@ from kvlint.findings import Evidence
 from kvlint.inference.annotations import annotation_value
 from kvlint.inference.classes import is_subclass
 from kvlint.inference.context import Context, Env, Frame
-from kvlint.inference.expressions import assign, evaluate, forget, path_of
+from kvlint.inference.expressions import assign, evaluate, forget, keep, path_of
 from kvlint.inference.values import (
     NOTHING,
     UNKNOWN,
@@ -92,7 +92,7 @@ def _with_test(frame: Frame, env: Env, path: str, test: ast.expr) -> Branches:
         true, false = dict(env), dict(env)
     known = env.get(path, UNKNOWN)
     if true is not None and known.known:
-        true[path] = without_none(known)
+        keep(true, path, without_none(known))
     return true, false
 
 
@@ -109,7 +109,8 @@ def _quiet(frame: Frame, env: Env, node: ast.expr) -> Value:
 def _split(env: Env, path: str, true: Value, false: Value) -> Branches:
     """Both branches name the path, so that their join is the union."""
     holds, fails = dict(env), dict(env)
-    holds[path], fails[path] = true, false
+    keep(holds, path, true)
+    keep(fails, path, false)
     return holds, fails
 
 
@@ -331,7 +332,7 @@ def _hasattr(frame: Frame, env: Env, test: ast.Call) -> Branches:
     name = test.args[1].value if isinstance(test.args[1], ast.Constant) else None
     true, false = dict(env), dict(env)
     if path is not None and isinstance(name, str):
-        true[f"{path}?{name}"] = NOTHING
+        keep(true, f"{path}?{name}", NOTHING)
     return true, false
 
 
@@ -384,7 +385,7 @@ def _inlined(
             continue
         result = dict(env)
         for name, path, _ in pairs:
-            result[path] = outcome[name]
+            keep(result, path, outcome[name])
         results.append(result)
     return results[0], results[1]
 
@@ -415,7 +416,8 @@ def narrow_case(
     inside: Env | None = dict(env)
     after: Env | None = dict(env)
     if inside is not None and path is not None and after is not None:
-        inside[path], after[path] = matched, rest
+        keep(inside, path, matched)
+        keep(after, path, rest)
     if inside is not None:
         _bind_pattern(frame, inside, pattern, matched)
     if _is_irrefutable(pattern):
