@@ -179,6 +179,6 @@ def _rules(made: Iterable[Group]) -> tuple[Rule, ...]:
 def stdin_path(name: str | None) -> Path:
     """The path that standard input is checked under. Raises UsageError for a folder's."""
     path = absolute(Path(name or "stdin.py"))
-    if path.is_dir():
+    if os.path.isdir(path):
         raise UsageError(f"--stdin-filename: {name} is a folder")
     return path

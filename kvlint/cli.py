@@ -65,7 +65,8 @@ def _top(
 
 def check(
     paths: Annotated[
-        Paths, typer.Argument(help="Files and folders to check; - is standard input.")
+        Paths,
+        typer.Argument(help="Files and folders to check; - is standard input.", readable=False),
     ] = None,
     select: Annotated[
         Texts, typer.Option(help="Ask only these rules: codes, prefixes or names, by comma.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -101,6 +102,9 @@ def _check_options(options: Options) -> None:
         raise UsageError("--add-ignore does not go with --fix or --diff")
     if options.add_ignore is not None and _STDIN in options.paths:
         raise UsageError("--add-ignore writes files: it does not go with -")
+    for name, given in (("--sglang", options.sglang), ("--select", options.select)):
+        if given is not None and not any(part.strip() for part in given):
+            raise UsageError(f"{name} is empty")
     if options.force and options.write_baseline is None:
         raise UsageError("--force goes with --write-baseline")
 
@@ -187,7 +191,7 @@ def _show_findings(
 
 def _configured_format(path: Path) -> OutputFormat:
     place = absolute(path)
-    return SettingsFinder().at(place if place.is_dir() else place.parent).output_format
+    return SettingsFinder().at(place if os.path.isdir(place) else place.parent).output_format
 
 
 def _write_out(text: str) -> None:

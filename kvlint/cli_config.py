@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -21,10 +22,10 @@ def show_schema() -> int:
 def show_settings(path: Path, output_format: str) -> int:
     """Each key with its value and origin. A wrong key or code is an error here too."""
     place = absolute(path)
-    if not place.exists():
+    if not os.path.exists(place):
         print(f"kvlint: {path}: no such file or folder", file=sys.stderr)
         return NOTHING_THERE
-    settings = SettingsFinder().at(place if place.is_dir() else place.parent)
+    settings = SettingsFinder().at(place if os.path.isdir(place) else place.parent)
     rules_of(settings)
     values = shown(settings)
     if output_format == "json":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -125,7 +126,11 @@ def _choice(
     try:
         return choose(choices.sglang, settings.sglang, named, project, base, kept)
     except CatalogueError as error:
-        raise UsageError(str(error)) from error
+        named_in_settings = choices.sglang is None and settings.sglang is not None
+        place = (
+            f"{_place(settings, 'sglang', settings.sglang or '')}: " if named_in_settings else ""
+        )
+        raise UsageError(f"{place}{error}") from error
 
 
 def project_of(settings: Settings, path: Path) -> Path | None:
@@ -134,16 +139,16 @@ def project_of(settings: Settings, path: Path) -> Path | None:
     if settings.file is not None:
         return settings.root
     for folder in path.parents:
-        if any((folder / mark).exists() for mark in _PROJECT_MARKS):
+        if any(os.path.exists(folder / mark) for mark in _PROJECT_MARKS):
             return folder
     return None
 
 
 def _roots(files: Sequence[Path], named: Sequence[Path], project: Path) -> tuple[Path, ...]:
     """Folders under which modules are looked for by name."""
-    folders = [path if path.is_dir() else path.parent for path in named]
+    folders = [path if os.path.isdir(path) else path.parent for path in named]
     imports = dict.fromkeys(import_root(path) for path in files[:1])
-    source = [project / "src"] if (project / "src").is_dir() else []
+    source = [project / "src"] if os.path.isdir(project / "src") else []
     return tuple(dict.fromkeys([*imports, *folders, project, *source]))
 
 

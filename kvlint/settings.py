@@ -5,6 +5,7 @@ The closest file up the folders wins as a whole; files are not merged.
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Mapping
@@ -158,11 +159,11 @@ class SettingsFinder:
 def read_folder(folder: Path) -> Settings | None:
     """The settings that stand in this very folder, if any. Raises SettingsError."""
     own = folder / SETTINGS_FILE
-    if own.is_file():
+    if os.path.isfile(own):
         text = _read(own)
         return parse(own, text, _load(own, text))
     project = folder / "pyproject.toml"
-    if not project.is_file():
+    if not os.path.isfile(project):
         return None
     text = _read(project)
     if "kvlint" not in text:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,7 +71,7 @@ def _named(text: str, source: str, base: Path | None, cache: Path | None) -> Cho
     try:
         Version(text)
     except InvalidVersion:
-        if path.exists() or "/" in text or "\\" in text:
+        if os.path.exists(path) or "/" in text or "\\" in text:
             catalogue = _extracted(path, cache)
             return Choice(catalogue, f"SGLang {catalogue.version} in {path}, {source}")
         raise CatalogueError(
@@ -90,7 +91,7 @@ def _extracted(path: Path, cache: Path | None) -> Catalogue:
 def _checked_tree(checked: Sequence[Path]) -> Path | None:
     """The checked folder that holds SGLang, or the tree a checked folder or file lies in."""
     for path in checked:
-        if path.is_dir() and contains_sglang(path):
+        if os.path.isdir(path) and contains_sglang(path):
             return path
     for path in checked:
         for folder in path.absolute().parents:

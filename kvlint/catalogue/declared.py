@@ -54,10 +54,13 @@ def _text(path: Path) -> str:
 
 
 def _from_pyproject(path: Path) -> Iterator[str]:
+    text = _text(path)
     try:
-        document: dict[str, Any] = tomllib.loads(_text(path))
+        document: dict[str, Any] = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise CatalogueError(f"{path} is not valid TOML: {error}") from error
+        where = re.search(r"at line (\d+)", str(error))
+        line = where.group(1) if where else str(text.count("\n") + 1)
+        raise CatalogueError(f"{path}:{line}: is not valid TOML: {error}") from error
     project = document.get("project", {})
     yield from _strings(project.get("dependencies"))
     for table in (project.get("optional-dependencies"), document.get("dependency-groups")):

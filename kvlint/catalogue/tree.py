@@ -25,10 +25,10 @@ class CatalogueError(Exception):
 def package_folder(path: Path) -> Path:
     """The `sglang` package in `path`: the package itself, the folder that holds it (an unpacked
     wheel, site-packages), or a checkout of the repository. Raises CatalogueError."""
-    if not path.exists():
+    if not os.path.exists(path):
         raise CatalogueError(f"{path} does not exist")
     for folder in (path, path / "sglang", path / "python" / "sglang"):
-        if (folder / "srt" / "mem_cache").is_dir():
+        if os.path.isdir(folder / "srt" / "mem_cache"):
             return folder
     raise CatalogueError(f"{path} holds no SGLang: no sglang/srt/mem_cache was found in it")
 
@@ -36,7 +36,7 @@ def package_folder(path: Path) -> Path:
 def contains_sglang(path: Path) -> bool:
     """Whether `path` is or holds SGLang's package, as for `package_folder`."""
     return any(
-        (folder / "srt" / "mem_cache").is_dir()
+        os.path.isdir(folder / "srt" / "mem_cache")
         for folder in (path, path / "sglang", path / "python" / "sglang")
     )
 

@@ -23,6 +23,7 @@ from kvlint.inference.externals import EXTERNALS
 from kvlint.inference.functions import class_bound, passed_on
 from kvlint.inference.handlers import caught_by_with
 from kvlint.inference.recording import (
+    holds_pool,
     record_access,
     record_bound,
     record_hasattr,
@@ -63,7 +64,7 @@ def call(frame: Frame, env: Env, node: ast.Call) -> Value:
     """Evaluate a call: the function, then its arguments."""
     base, called = _function(frame, env, node)
     _forget_stored(frame, env, node)
-    if frame.recorder is None and not _needs_arguments(node, base, called):
+    if frame.recorder is None and not _needs_arguments(frame, node, base, called):
         return _with_constructor(frame, node, called, call_result(frame.ctx, called))
     outer = frame.caught
     expected = caught_by_with(frame, env, node)
@@ -100,14 +101,12 @@ def _record_special(
     keywords: dict[str | None, Value],
 ) -> None:
     """A pool's method under another name, and storage that a function of torch writes to."""
-    if base is None or not base.atoms or not any(isinstance(a, RECEIVERS) for a in base.atoms):
+    through = base is not None and any(isinstance(atom, Super) for atom in base.atoms or ())
+    if base is None or not (through or holds_pool(frame, base)):
         record_bound(frame, node, called)
     for keyword in node.keywords:
         if keyword.arg == "out":
             record_store(frame, keyword.value, keyword.value, keywords["out"], node)
-
-
-RECEIVERS = (Instance, Super)
 
 
 def _handed_on(
@@ -145,7 +144,7 @@ def _forget_stored(frame: Frame, env: Env, node: ast.Call) -> None:
                 return
 
 
-def _needs_arguments(node: ast.Call, base: Value | None, called: Value) -> bool:
+def _needs_arguments(frame: Frame, node: ast.Call, base: Value | None, called: Value) -> bool:
     """Whether the result depends on the arguments; where nobody records, only then they count."""
     if isinstance(node.func, ast.Attribute) and node.func.attr in SPECIAL_METHODS:
         return True
@@ -156,7 +155,9 @@ def _needs_arguments(node: ast.Call, base: Value | None, called: Value) -> bool:
     ):
         return True
     atom = only(called)
-    if isinstance(atom, (Function, TypeOf)):
+    if isinstance(atom, Function):
+        return passed_on(frame.ctx, atom) is not None
+    if isinstance(atom, TypeOf):
         return True
     if not isinstance(atom, External):
         return False

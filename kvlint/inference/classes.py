@@ -125,7 +125,8 @@ def _index_members(ctx: Context, info: ClassInfo) -> None:
         for name in _member_names(statement):
             info.members.setdefault(name, []).append(statement)
         if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            for name in bindings_of_function(ctx, statement).stores:
+            bindings = bindings_of_function(ctx, statement)
+            for name in {*bindings.stores, *bindings.inner_stores}:
                 info.stores.setdefault(name, []).append(statement)
 
 
@@ -220,6 +221,8 @@ def _declared(ctx: Context, info: ClassInfo, name: str) -> Value | None:
 
     for member in reversed(info.members.get(name, [])):
         if isinstance(member, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            if _is_setter(member):
+                continue
             if is_property(member):
                 return property_value(ctx, info, member)
             return value(Function(info.module, member, info))
@@ -243,10 +246,14 @@ def _declared(ctx: Context, info: ClassInfo, name: str) -> Value | None:
 
 def _assigned(ctx: Context, info: ClassInfo, name: str) -> Iterator[Value]:
     from kvlint.inference.expressions import evaluate
-    from kvlint.inference.functions import stores_of
+    from kvlint.inference.functions import property_value, stores_of
 
     for member in info.members.get(name, []):
         if isinstance(member, ast.Assign):
+            getter = _getter_of(info, member.value)
+            if getter is not None:
+                yield property_value(ctx, info, getter)
+                continue
             found = evaluate(class_frame(ctx, info), {}, member.value)
             yield found if found != value(Elements(value())) else value()
         elif isinstance(member, ast.ClassDef):
@@ -259,7 +266,28 @@ def _assigned(ctx: Context, info: ClassInfo, name: str) -> Iterator[Value]:
             yield UNKNOWN
         return
     for method in info.stores.get(name, []):
+        if name in bindings_of_function(ctx, method).inner_stores:
+            yield UNKNOWN
         yield from stores_of(ctx, info, method, name) or [UNKNOWN]
+
+
+def _getter_of(info: ClassInfo, node: ast.expr) -> FunctionNode | None:
+    """The method behind `name = property(method)`."""
+    if not isinstance(node, ast.Call) or _last_name(node.func) != "property" or not node.args:
+        return None
+    getter = node.args[0]
+    for member in info.members.get(getter.id, ()) if isinstance(getter, ast.Name) else ():
+        if isinstance(member, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return member
+    return None
+
+
+def _is_setter(function: FunctionNode) -> bool:
+    """`@name.setter`: the property itself is defined before."""
+    return any(
+        isinstance(decorator, ast.Attribute) and decorator.attr in ("setter", "deleter")
+        for decorator in function.decorator_list
+    )
 
 
 def is_property(function: FunctionNode) -> bool:

@@ -17,6 +17,9 @@ from kvlint.inference.interest import touches
 from kvlint.inference.narrowing import branches, narrow_case
 from kvlint.inference.slicing import Slice, names_in
 from kvlint.inference.values import (
+    NEVER,
+    Elements,
+    Mapping,
     UNKNOWN,
     Function,
     Value,
@@ -171,9 +174,14 @@ def _annotated(frame: Frame, env: Env, node: ast.AnnAssign) -> Env:
         path = path_of(node.target)
         if path is not None:
             frame.declared[path] = Value(declared.atoms, (step,))
-        found = found if found.known else Value(declared.atoms, (step,))
+        if not found.known or found in EMPTY:
+            found = Value(declared.atoms, (step,))
     assign(frame, env, node.target, found, node.value)
     return env
+
+
+EMPTY = (value(Elements(NEVER)), value(Mapping(NEVER)))
+"""An empty list or dict says nothing of what will be in it."""
 
 
 def _augmented(frame: Frame, env: Env, node: ast.AugAssign) -> Env:

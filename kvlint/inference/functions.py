@@ -8,8 +8,9 @@ from dataclasses import replace
 from kvlint.inference.annotations import annotation_value
 from kvlint.inference.classes import ClassInfo, FunctionNode, bindings_of_function, class_frame
 from kvlint.inference.context import Context, Env, Frame
-from kvlint.inference.slicing import Slice, closure
+from kvlint.inference.slicing import Slice, bindings_in, closure
 from kvlint.inference.uses import Recorder
+from kvlint.source.index import Module
 from kvlint.inference.values import (
     NEVER,
     NOTHING,
@@ -122,7 +123,10 @@ def return_value(ctx: Context, called: Function) -> Value:
     """What a call of a project function gives: its declared result, else the inferred one."""
     function, info = called.node, called.cls
     names = {decorator_name(decorator) for decorator in function.decorator_list}
-    if not names <= TRANSPARENT:
+    if not names <= TRANSPARENT and not all(
+        decorator_name(decorator) in TRANSPARENT or _only_wraps(called.module, decorator)
+        for decorator in function.decorator_list
+    ):
         return UNKNOWN
     frame = class_frame(ctx, info) if info is not None else Frame(ctx, called.module)
     if function.returns is not None:
@@ -132,7 +136,30 @@ def return_value(ctx: Context, called: Function) -> Value:
     if bindings_of_function(ctx, function).plain_result:
         return UNKNOWN
     key = (function, _self_class(called))
-    return ctx.ask(key, ctx.returns, lambda: _inferred_result(frame, called), UNKNOWN)
+    # A function that calls itself gives what its other returns give.
+    return ctx.ask(key, ctx.returns, lambda: _inferred_result(frame, called), NEVER)
+
+
+def _only_wraps(module: Module, decorator: ast.expr) -> bool:
+    """Whether a decorator of the module returns a function that returns what the decorated one
+    gives."""
+    bindings = module.bindings.get(decorator.id, []) if isinstance(decorator, ast.Name) else []
+    outer = bindings[0] if len(bindings) == 1 else None
+    if not isinstance(outer, ast.FunctionDef) or len(outer.args.args) != 1:
+        return False
+    decorated = outer.args.args[0].arg
+    for inner in outer.body:
+        if isinstance(inner, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            results = bindings_in(inner).returned
+            return bool(results) and all(_calls(result, decorated) for result in results)
+    return False
+
+
+def _calls(node: ast.expr, name: str) -> bool:
+    if isinstance(node, ast.Await):
+        node = node.value
+    function = node.func if isinstance(node, ast.Call) else None
+    return isinstance(function, ast.Name) and function.id == name
 
 
 def _self_class(called: Function) -> str | None:
@@ -189,8 +216,10 @@ def _inferred_result(frame: Frame, called: Function) -> Value:
     if done.yielded:
         return value(Elements(join(done.yielded)))
     found = join(done.returned) if done.returned else NEVER
-    if found == NEVER or not found.known:
+    if not done.returned or not found.known:
         return UNKNOWN
+    if found == NEVER:
+        return found
     if without_none(found) == NEVER:
         return NOTHING
     found = Value(frozenset(_handed_out(atom) for atom in found.atoms or ()), found.evidence)

@@ -37,6 +37,8 @@ class Bindings:
     """Attribute of self -> the assignment that annotates it."""
     returned: list[ast.expr]
     yields: bool
+    inner_stores: frozenset[str] = frozenset()
+    """Attributes of self that a function defined in this one assigns."""
 
     def is_plain_store(self, attribute: str) -> bool:
         return all(is_plain(value) for value in self.stores.get(attribute, ()))
@@ -63,7 +65,7 @@ def bindings_in(function: FunctionNode) -> Bindings:
     """Read a function's bindings off, nested functions left out."""
     positional = [*function.args.posonlyargs, *function.args.args]
     first = positional[0].arg if positional else None
-    found = Bindings({}, {}, {}, [], any_yield(function))
+    found = Bindings({}, {}, {}, [], any_yield(function), _inner_stores(function, first))
     for target, value in _bound(function.body):
         if target is None:
             found.returned.append(value)
@@ -78,6 +80,18 @@ def bindings_in(function: FunctionNode) -> Bindings:
         if isinstance(target, ast.Attribute):
             found.annotated.setdefault(target.attr, node)
     return found
+
+
+def _inner_stores(function: FunctionNode, first: str | None) -> frozenset[str]:
+    """Attributes of the first parameter that nested functions assign."""
+    found: set[str] = set()
+    for nested in _statements(function.body) if first is not None else ():
+        if isinstance(nested, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            for target, _ in _bound(nested.body):
+                for node in _targets(target) if target is not None else ():
+                    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                        found |= {node.attr} if node.value.id == first else set()
+    return frozenset(found)
 
 
 def _bind_attribute(

@@ -7,7 +7,9 @@ What holds for a path that is named on the command line: the settings' `exclude`
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
 PYTHON_SUFFIXES = (".py", ".pyw")
+_ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG)
 _DEFAULT_NAMES = frozenset(DEFAULT_EXCLUDE)
 Wanted = Callable[[Path], bool]
 
@@ -71,17 +74,22 @@ def collect(paths: Iterable[Path], finder: SettingsFinder, wanted: Wanted) -> Se
     bare: list[Path] = []
     skipped = 0
     for path in map(absolute, paths):
-        is_folder = path.is_dir()
-        if not is_folder and not path.exists():
-            missing.append(path)
-        elif _is_excluded(path, finder, is_folder):
+        try:
+            is_folder = stat.S_ISDIR(path.stat().st_mode)
+        except OSError as error:
+            if error.errno in _ABSENT:
+                missing.append(path)
+            else:
+                walk.errors.append(_unreadable(path, error))
+            continue
+        if _is_excluded(path, finder, is_folder):
             skipped += 1
         elif is_folder:
             if not _add_below(path, walk):
                 bare.append(path)
         elif not _is_readable_kind(path, wanted):
             skipped += 1
-        elif not path.is_file():
+        elif not os.path.isfile(path):
             walk.errors.append(FileError(path, "is no regular file"))
         else:
             walk.add(str(path), path.is_symlink())
@@ -159,6 +167,8 @@ def _add_below(top: Path, walk: _Walk) -> bool:
     while pending:
         folder, above = pending.pop()
         entries = _entries(folder, walk)
+        if entries is None:
+            continue
         skips = _skipper(folder, walk, above + _ignores_in(folder, entries))
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
@@ -170,20 +180,26 @@ def _add_below(top: Path, walk: _Walk) -> bool:
     return found
 
 
-def _entries(folder: str, walk: _Walk) -> Sequence[os.DirEntry[str]]:
+def _entries(folder: str, walk: _Walk) -> Sequence[os.DirEntry[str]] | None:
     try:
         with os.scandir(folder) as entries:
             return list(entries)
     except OSError as error:
-        reason = error.strerror or str(error)
-        walk.errors.append(FileError(Path(folder), f"cannot be read: {reason}"))
-        return ()
+        walk.errors.append(_unreadable(Path(folder), error))
+        return None
+
+
+def _unreadable(path: Path, error: OSError) -> FileError:
+    return FileError(path, f"cannot be read: {error.strerror or error}")
 
 
 def _is_of_interest(entry: os.DirEntry[str], wanted: Wanted) -> bool:
-    if entry.name.endswith(PYTHON_SUFFIXES):
+    if not entry.name.endswith(PYTHON_SUFFIXES) and not wanted(Path(entry.path)):
+        return False
+    try:
         return entry.is_file()
-    return wanted(Path(entry.path)) and entry.is_file()
+    except OSError:
+        return True  # a link that leads to itself: reading it says so
 
 
 @dataclass(frozen=True, slots=True)

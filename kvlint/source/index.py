@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import os
 import re
 import subprocess
 import sys
@@ -267,10 +268,10 @@ def import_root(path: Path) -> Path:
     """The folder from which a file is imported: above the topmost package that holds it. SGLang
     has packages without `__init__.py`, so a folder named `sglang` with `srt` in it ends the way."""
     for parent in path.parents:
-        if parent.name == "sglang" and (parent / "srt").is_dir():
+        if parent.name == "sglang" and os.path.isdir(parent / "srt"):
             return parent.parent
     folder = path.parent
-    while (folder / "__init__.py").is_file() and folder.parent != folder:
+    while os.path.isfile(folder / "__init__.py") and folder.parent != folder:
         folder = folder.parent
     return folder
 

@@ -7,7 +7,7 @@ import io
 import re
 import tokenize
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -115,6 +115,9 @@ def decode_source(path: Path, data: bytes) -> SourceFile:
         encoding = _encoding(data)
     except (SyntaxError, LookupError) as error:
         raise SourceError(FileError(path, f"its encoding is not understood: {error}", 1)) from error
+    if not _holds_ascii(encoding):
+        message = f"its encoding is not understood: {encoding} is none for source text"
+        raise SourceError(FileError(path, message, 1))
     try:
         text = body.decode(encoding)
     except UnicodeDecodeError as error:
@@ -122,6 +125,19 @@ def decode_source(path: Path, data: bytes) -> SourceFile:
         message = f"is not valid {encoding}: byte 0x{body[error.start]:02x}, {error.reason}"
         raise SourceError(FileError(path, message, line)) from error
     return SourceFile(path, data, text, encoding, has_bom)
+
+
+@lru_cache(maxsize=32)
+def _holds_ascii(encoding: str) -> bool:
+    """Whether ASCII text stands for itself: rot13, hex, idna and the like are codecs of Python,
+    but nothing that a parser takes."""
+    sample = f"# coding: x\n\tf('a.B-c_1')\n{'long' * 40}\n"
+    try:
+        return sample.encode(encoding) == sample.encode("ascii") and (
+            sample.encode("ascii").decode(encoding) == sample
+        )
+    except (LookupError, ValueError):
+        return False
 
 
 def _encoding(data: bytes) -> str:
