@@ -52,13 +52,18 @@ def annotation_value(frame: Frame, env: Env, node: ast.expr, depth: int = 0) -> 
 def _constant(frame: Frame, env: Env, node: ast.Constant, depth: int) -> Value:
     if node.value is None:
         return NOTHING
-    if not isinstance(node.value, str):
-        return UNKNOWN
+    inner = unquoted(node) if isinstance(node.value, str) else None
+    return UNKNOWN if inner is None else annotation_value(frame, env, inner, depth + 1)
+
+
+def unquoted(node: ast.expr | None) -> ast.expr | None:
+    """The expression that an annotation in quotes stands for; None where it is no expression."""
+    if not isinstance(node, ast.Constant):
+        return node
     try:
-        inner = ast.parse(node.value.strip(), mode="eval").body
+        return ast.parse(str(node.value).strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return UNKNOWN
-    return annotation_value(frame, env, inner, depth + 1)
+        return None
 
 
 def _named(frame: Frame, env: Env, node: ast.Name | ast.Attribute, depth: int) -> Value:

@@ -18,10 +18,10 @@ from kvlint.inference.narrowing import branches, narrow_case
 from kvlint.inference.slicing import Slice, names_in
 from kvlint.inference.values import (
     NEVER,
-    Elements,
-    Mapping,
     UNKNOWN,
+    Elements,
     Function,
+    Mapping,
     Value,
     join,
     value,

@@ -10,7 +10,6 @@ from kvlint.inference.classes import ClassInfo, FunctionNode, bindings_of_functi
 from kvlint.inference.context import Context, Env, Frame
 from kvlint.inference.slicing import Slice, bindings_in, closure
 from kvlint.inference.uses import Recorder
-from kvlint.source.index import Module
 from kvlint.inference.values import (
     NEVER,
     NOTHING,
@@ -27,6 +26,7 @@ from kvlint.inference.values import (
     value,
     without_none,
 )
+from kvlint.source.index import Module
 
 TRANSPARENT = frozenset(
     "staticmethod classmethod property cached_property abstractmethod override final cache "

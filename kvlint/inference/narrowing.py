@@ -6,10 +6,18 @@ import ast
 from dataclasses import replace
 
 from kvlint.findings import Evidence
-from kvlint.inference.annotations import annotation_value
+from kvlint.inference.access import attribute
+from kvlint.inference.annotations import annotation_value, unquoted
 from kvlint.inference.classes import is_subclass
-from kvlint.inference.context import Context, Env, Frame
-from kvlint.inference.expressions import assign, evaluate, forget, keep, path_of
+from kvlint.inference.context import Context, Env, Frame, quiet_frame
+from kvlint.inference.expressions import (
+    assign,
+    classes_behind,
+    evaluate,
+    forget,
+    keep,
+    path_of,
+)
 from kvlint.inference.values import (
     NOTHING,
     UNKNOWN,
@@ -119,6 +127,10 @@ def _compare(frame: Frame, env: Env, test: ast.Compare) -> Branches:
     right = evaluate(frame, env, test.comparators[0])
     operator = test.ops[0]
     negated = isinstance(operator, (ast.IsNot, ast.NotEq, ast.NotIn))
+    outcome = only(right)
+    if isinstance(outcome, Constant) and isinstance(outcome.value, bool) and not _in(operator):
+        true, false = branches(quiet_frame(frame), env, test.left)
+        return (true, false) if outcome.value is not negated else (false, true)
     found: Branches | None = None
     if isinstance(operator, (ast.Is, ast.IsNot, ast.Eq, ast.NotEq)):
         found = _identity(frame, env, test, left, right)
@@ -126,6 +138,10 @@ def _compare(frame: Frame, env: Env, test: ast.Compare) -> Branches:
         found = _membership(frame, env, test, left, right)
     true, false = found if found is not None else (dict(env), dict(env))
     return (false, true) if negated else (true, false)
+
+
+def _in(operator: ast.cmpop) -> bool:
+    return not isinstance(operator, (ast.Is, ast.IsNot, ast.Eq, ast.NotEq))
 
 
 def _identity(
@@ -136,6 +152,8 @@ def _identity(
         true = NOTHING if left.known else UNKNOWN
         return _split(env, path, true, without_none(left))
     subject = _type_subject(test.left, left)
+    if subject is None:
+        subject, right = _type_subject(test.comparators[0], right), left
     if subject is None:
         return None
     path, by_name = subject
@@ -150,10 +168,11 @@ def _membership(
     frame: Frame, env: Env, test: ast.Compare, left: Value, right: Value
 ) -> Branches | None:
     subject = _type_subject(test.left, left)
-    if subject is None or subject[1]:
+    if subject is None:
         return None
     current = _quiet(frame, env, _expression(subject[0]))
-    classes = _class_names(element_of(right))
+    members = element_of(right)
+    classes = _by_name(frame.ctx, members) if subject[1] else _class_names(members)
     return _by_type(frame, env, subject[0], current, classes, test) if classes else None
 
 
@@ -196,7 +215,7 @@ def _type_subject(node: ast.expr, known: Value) -> tuple[str, bool] | None:
         path = path_of(node.args[0]) if len(node.args) == 1 else None
         return (path, False) if path is not None else None
     atom = only(known)
-    return (atom.path, False) if isinstance(atom, TypeOf) else None
+    return (atom.path, atom.named) if isinstance(atom, TypeOf) else None
 
 
 def _expression(path: str) -> ast.expr:
@@ -209,11 +228,10 @@ def _class_names(classes: Value) -> list[str] | None:
 
 
 def _by_name(ctx: Context, text: Value) -> list[str] | None:
-    atom = only(text)
-    if not isinstance(atom, Constant):
+    wanted = {atom.value for atom in text.atoms or () if isinstance(atom, Constant)}
+    if not wanted or len(wanted) != len(text.atoms or ()):
         return None
-    names = [q for q, cls in ctx.view.catalogue.classes.items() if cls.name == atom.value]
-    return names or None
+    return [q for q, cls in ctx.view.catalogue.classes.items() if cls.name in wanted] or None
 
 
 def _call(frame: Frame, env: Env, test: ast.Call) -> Branches:
@@ -224,11 +242,27 @@ def _call(frame: Frame, env: Env, test: ast.Call) -> Branches:
         return _hasattr(frame, env, test)
     if name == "bool" and len(test.args) == 1:
         return branches(frame, env, test.args[0])
+    if name == "any" and len(test.args) == 1 and isinstance(test.args[0], ast.GeneratorExp):
+        spelled = _any_of(test.args[0])
+        if spelled is not None:
+            return _isinstance(frame, env, spelled, "isinstance")
     evaluate(frame, env, test)
     called = only(_quiet(frame, env, test.func))
     if isinstance(called, Function):
         return _type_guard(frame, env, test, called)
     return dict(env), dict(env)
+
+
+def _any_of(node: ast.GeneratorExp) -> ast.Call | None:
+    """`any(isinstance(x, c) for c in CLASSES)` as `isinstance(x, CLASSES)`."""
+    inner, generator = node.elt, node.generators[0]
+    if len(node.generators) > 1 or generator.ifs or not isinstance(inner, ast.Call):
+        return None
+    if not isinstance(inner.func, ast.Name) or inner.func.id != "isinstance":
+        return None
+    if len(inner.args) != 2 or path_of(inner.args[1]) != path_of(generator.target):
+        return None
+    return ast.copy_location(ast.Call(inner.func, [inner.args[0], generator.iter], []), inner)
 
 
 def _isinstance(frame: Frame, env: Env, test: ast.Call, name: str) -> Branches:
@@ -245,7 +279,7 @@ def _isinstance(frame: Frame, env: Env, test: ast.Call, name: str) -> Branches:
     if path is None:
         return dict(env), dict(env)
     step = frame.evidence(f"`{ast.unparse(test)}` holds here", test)
-    names = class_tuple(wanted)
+    names = class_tuple(classes_behind(frame, env, wanted))
     true = narrow_to(frame.ctx, known, names, step)
     return _split(env, path, true, narrow_away(frame.ctx, known, names))
 
@@ -347,7 +381,12 @@ def _type_guard(frame: Frame, env: Env, test: ast.Call, called: Function) -> Bra
         for parameter, argument in zip(parameters, test.args, strict=False)
         if (path := path_of(argument)) is not None
     ]
-    if not pairs or test.keywords:
+    given = {keyword.arg: keyword.value for keyword in test.keywords}
+    for parameter in [*parameters, *function.args.kwonlyargs]:
+        path = path_of(given[parameter.arg]) if parameter.arg in given else None
+        if path is not None:
+            pairs.append((parameter.arg, path, given[parameter.arg]))
+    if not pairs:
         return dict(env), dict(env)
     declared = _declared_guard(frame, env, called)
     if declared is not None:
@@ -357,22 +396,28 @@ def _type_guard(frame: Frame, env: Env, test: ast.Call, called: Function) -> Bra
         step = frame.evidence(f"`{ast.unparse(test)}` holds here", test)
         return _split(env, path, narrow_to(frame.ctx, known, names, step), known)
     body = [s for s in function.body if not _is_docstring(s)]
-    if len(body) != 1 or not isinstance(body[0], ast.Return) or body[0].value is None:
+    *before, last = body
+    plain = all(isinstance(statement, (ast.Import, ast.ImportFrom)) for statement in before)
+    if not plain or not isinstance(last, ast.Return) or last.value is None:
         return dict(env), dict(env)
     if frame.ctx.depth > 4:
         return dict(env), dict(env)
-    return _inlined(frame, env, called, body[0].value, pairs)
+    return _inlined(frame, env, called, before, last.value, pairs)
 
 
 def _inlined(
     frame: Frame,
     env: Env,
     called: Function,
+    imports: list[ast.stmt],
     condition: ast.expr,
     pairs: list[tuple[str, str, ast.expr]],
 ) -> Branches:
+    from kvlint.inference.flow import execute
+
     inner_env = {name: _quiet(frame, env, argument) for name, _, argument in pairs}
     inner = Frame(frame.ctx, called.module, called.cls, called.node)
+    execute(inner, inner_env, imports)
     frame.ctx.depth += 1
     try:
         outcomes = branches(inner, inner_env, condition)
@@ -391,7 +436,7 @@ def _inlined(
 
 
 def _declared_guard(frame: Frame, env: Env, called: Function) -> Value | None:
-    returns = called.node.returns
+    returns = unquoted(called.node.returns)
     if not isinstance(returns, ast.Subscript):
         return None
     head = returns.value
@@ -419,10 +464,22 @@ def narrow_case(
         keep(inside, path, matched)
         keep(after, path, rest)
     if inside is not None:
+        if isinstance(subject, ast.Tuple) and isinstance(pattern, ast.MatchSequence):
+            _narrow_parts(frame, inside, subject, pattern)
         _bind_pattern(frame, inside, pattern, matched)
     if _is_irrefutable(pattern):
         after = None
     return inside, after
+
+
+def _narrow_parts(frame: Frame, env: Env, subject: ast.Tuple, pattern: ast.MatchSequence) -> None:
+    """`match a, b: case A(), B()` says of each what its own pattern says."""
+    if len(subject.elts) != len(pattern.patterns):
+        return
+    for part, inner in zip(subject.elts, pattern.patterns, strict=True):
+        path = path_of(part)
+        if path is not None and not isinstance(inner, ast.MatchStar):
+            keep(env, path, _match(frame, env, _quiet(frame, env, part), inner)[0])
 
 
 def _match(frame: Frame, env: Env, known: Value, pattern: ast.pattern) -> tuple[Value, Value]:
@@ -446,20 +503,44 @@ def _match(frame: Frame, env: Env, known: Value, pattern: ast.pattern) -> tuple[
 
 
 def _bind_pattern(frame: Frame, env: Env, pattern: ast.pattern, matched: Value) -> None:
+    """Bind the names of a pattern to the parts of what it matched."""
     if isinstance(pattern, ast.MatchAs) and pattern.name is not None:
         assign(frame, env, ast.Name(pattern.name, ast.Store()), matched, None)
         if pattern.pattern is not None:
             _bind_pattern(frame, env, pattern.pattern, matched)
         return
-    if isinstance(pattern, ast.MatchSequence):
-        for index, inner in enumerate(pattern.patterns):
-            _bind_pattern(frame, env, inner, item_of(matched, index))
+    if isinstance(pattern, (ast.MatchSequence, ast.MatchMapping, ast.MatchClass)):
+        for inner, part in _parts(frame, pattern, matched):
+            _bind_pattern(frame, env, inner, _match(frame, env, part, inner)[0])
+        if isinstance(pattern, ast.MatchMapping) and pattern.rest is not None:
+            assign(frame, env, ast.Name(pattern.rest, ast.Store()), UNKNOWN, None)
         return
     for node in ast.walk(pattern):
         name = getattr(node, "name", None) or getattr(node, "rest", None)
         if isinstance(name, str):
             forget(env, name)
             env[name] = UNKNOWN
+
+
+def _parts(
+    frame: Frame, pattern: ast.MatchSequence | ast.MatchMapping | ast.MatchClass, matched: Value
+) -> list[tuple[ast.pattern, Value]]:
+    if isinstance(pattern, ast.MatchSequence):
+        starred = any(isinstance(inner, ast.MatchStar) for inner in pattern.patterns)
+        return [
+            (inner, item_of(matched, None if starred else index))
+            for index, inner in enumerate(pattern.patterns)
+        ]
+    if isinstance(pattern, ast.MatchMapping):
+        keys = [key.value if isinstance(key, ast.Constant) else None for key in pattern.keys]
+        places = [key if isinstance(key, (str, int)) else None for key in keys]
+        return [
+            (inner, item_of(matched, place))
+            for inner, place in zip(pattern.patterns, places, strict=True)
+        ]
+    named = zip(pattern.kwd_patterns, pattern.kwd_attrs, strict=True)
+    parts = [(inner, attribute(frame.ctx, matched, name)) for inner, name in named]
+    return parts + [(inner, UNKNOWN) for inner in pattern.patterns]
 
 
 def _is_irrefutable(pattern: ast.pattern) -> bool:

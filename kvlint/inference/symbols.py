@@ -62,7 +62,15 @@ def _global_value(ctx: Context, module: Module, name: str) -> Value:
         ]
     else:
         parts = [binding_value(ctx, module, binding) for binding in bindings]
+        parts = [part for part in parts if not _is_elsewhere(part)] or parts
     return _settled(parts)
+
+
+def _is_elsewhere(part: Value) -> bool:
+    """A name of a module that this release of SGLang does not have: imported for another one."""
+    return any(
+        isinstance(atom, External) and atom.name.startswith("sglang.") for atom in part.atoms or ()
+    )
 
 
 def _settled(parts: list[Value]) -> Value:
