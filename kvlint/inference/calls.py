@@ -30,6 +30,7 @@ from kvlint.inference.recording import (
     record_pass,
     record_store,
 )
+from kvlint.inference.slicing import globals_of
 from kvlint.inference.values import (
     NOTHING,
     UNKNOWN,
@@ -64,6 +65,7 @@ def call(frame: Frame, env: Env, node: ast.Call) -> Value:
     """Evaluate a call: the function, then its arguments."""
     base, called = _function(frame, env, node)
     _forget_stored(frame, env, node)
+    _forget_globals(frame, env, called)
     if frame.recorder is None and not _needs_arguments(frame, node, base, called):
         return _with_constructor(frame, node, called, call_result(frame.ctx, called))
     outer = frame.caught
@@ -126,6 +128,16 @@ def _handed_on(
         names = names[1:]
     given = dict(zip(names, arguments, strict=False)) | keywords
     return given.get(name, UNKNOWN)
+
+
+def _forget_globals(frame: Frame, env: Env, called: Value) -> None:
+    """A function that assigns globals leaves nothing of what was narrowed of them."""
+    if "global " not in frame.module.source.text:
+        return
+    for atom in called.atoms or ():
+        if isinstance(atom, Function) and atom.module is frame.module:
+            for name in globals_of(atom.node):
+                forget(env, name)
 
 
 def _forget_stored(frame: Frame, env: Env, node: ast.Call) -> None:

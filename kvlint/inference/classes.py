@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -244,6 +245,15 @@ def _declared(ctx: Context, info: ClassInfo, name: str) -> Value | None:
     return None
 
 
+_BY_NAME = re.compile(r"setattr\(\s*self\s*,\s*[^'\"\s]|self\.__dict__|vars\(self\)")
+
+
+def _sets_by_name(info: ClassInfo) -> bool:
+    """Whether the class sets attributes of self under computed names: any of them, then."""
+    lines = info.module.source.lines[info.node.lineno - 1 : info.node.end_lineno]
+    return any(_BY_NAME.search(line) for line in lines if "self" in line)
+
+
 def _assigned(ctx: Context, info: ClassInfo, name: str) -> Iterator[Value]:
     from kvlint.inference.expressions import evaluate
     from kvlint.inference.functions import property_value, stores_of
@@ -261,6 +271,8 @@ def _assigned(ctx: Context, info: ClassInfo, name: str) -> Iterator[Value]:
             yield value(ClassObject(nested.qualname))
         elif isinstance(member, ast.AnnAssign):
             yield UNKNOWN
+    if _sets_by_name(info):
+        yield UNKNOWN
     if not ctx.may_bear(info.module, name):
         if name in info.stores:
             yield UNKNOWN

@@ -139,8 +139,23 @@ def _bind_others(frame: Frame, env: Env, statement: ast.stmt) -> None:
 
 
 def _expression(frame: Frame, env: Env, node: ast.Expr) -> Env | None:
+    asserted = _asserted(node.value)
+    if asserted is not None:
+        return branches(frame, env, asserted)[0]
     evaluate(frame, env, node.value)
     return None if _never_returns(node.value) else env
+
+
+def _asserted(node: ast.expr) -> ast.expr | None:
+    """`self.assertIsInstance(pool, C)` as the condition that holds after it."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return None
+    if node.func.attr not in ("assertIsInstance", "assertNotIsInstance") or len(node.args) < 2:
+        return None
+    call = ast.Call(ast.Name("isinstance", ast.Load()), node.args[:2], [])
+    test: ast.expr = ast.copy_location(call, node)
+    negated = node.func.attr == "assertNotIsInstance"
+    return ast.copy_location(ast.UnaryOp(ast.Not(), test), node) if negated else test
 
 
 def _never_returns(node: ast.expr) -> bool:
@@ -207,7 +222,12 @@ def _raise(frame: Frame, env: Env, node: ast.Raise) -> None:
 
 def _if(frame: Frame, env: Env, node: ast.If) -> Env | None:
     true, false = _branches(frame, env, node.test)
-    return join_envs([execute(frame, true, node.body), execute(frame, false, node.orelse)])
+    recorder = frame.recorder
+    if path_of(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
+        frame.recorder = None  # read by type checkers alone: nothing in it ever runs
+    end = execute(frame, true, node.body)
+    frame.recorder = recorder
+    return join_envs([end, execute(frame, false, node.orelse)])
 
 
 def _branches(frame: Frame, env: Env, test: ast.expr) -> tuple[Env | None, Env | None]:

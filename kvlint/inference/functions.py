@@ -8,6 +8,7 @@ from dataclasses import replace
 from kvlint.inference.annotations import annotation_value
 from kvlint.inference.classes import ClassInfo, FunctionNode, bindings_of_function, class_frame
 from kvlint.inference.context import Context, Env, Frame
+from kvlint.inference.handlers import EVERYTHING, expected_by_decorator
 from kvlint.inference.slicing import Slice, bindings_in, closure
 from kvlint.inference.uses import Recorder
 from kvlint.inference.values import (
@@ -23,6 +24,7 @@ from kvlint.inference.values import (
     Mapping,
     Value,
     join,
+    only,
     value,
     without_none,
 )
@@ -66,12 +68,35 @@ def class_bound(frame: Frame, env: Env, bound: ast.expr | None) -> Value:
 
 def _parameter(frame: Frame, env: Env, argument: ast.arg) -> Value:
     if argument.annotation is None:
-        return UNKNOWN
+        return _fixture(frame, argument.arg)
     found = annotation_value(frame, env, argument.annotation)
     if not found.known:
         return UNKNOWN
     text = f"`{argument.arg}` is annotated `{ast.unparse(argument.annotation)}`"
     return Value(found.atoms, (frame.evidence(text, argument),))
+
+
+def _fixture(frame: Frame, name: str) -> Value:
+    """What a test's parameter is given by the pytest fixture of that name in its module."""
+    function = frame.function
+    if function is None or "fixture" not in frame.module.source.text:
+        return UNKNOWN
+    bindings = frame.module.bindings.get(name, [])
+    fixture = bindings[0] if len(bindings) == 1 else None
+    if not isinstance(fixture, (ast.FunctionDef, ast.AsyncFunctionDef)) or fixture is function:
+        return UNKNOWN
+    if not _is_fixture(fixture):
+        return UNKNOWN
+    given = any(name in ast.unparse(decorator) for decorator in function.decorator_list)
+    if given or not (function.name.startswith("test") or _is_fixture(function)):
+        return UNKNOWN
+    found = return_value(frame.ctx, Function(frame.module, fixture))
+    atom = only(found)
+    return atom.element if isinstance(atom, Elements) else found
+
+
+def _is_fixture(function: FunctionNode) -> bool:
+    return "fixture" in map(decorator_name, function.decorator_list)
 
 
 def self_value_of(cls: ClassInfo | None, function: FunctionNode) -> Value | None:
@@ -111,6 +136,8 @@ def run_function(
     positional = [*function.args.posonlyargs, *function.args.args]
     if self_value is not None and positional:
         frame.self_name = positional[0].arg
+    if expected_by_decorator(function):
+        frame.caught = (frozenset([EVERYTHING]),)
     env = entry_env(frame, function, self_value)
     end = execute(frame, env, function.body)
     if end is not None:

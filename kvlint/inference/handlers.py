@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from kvlint.inference.context import Env, Frame
+from kvlint.inference.values import ClassObject, External
 
 BASES = {
     "NotImplementedError": ("RuntimeError", "Exception", "BaseException"),
@@ -72,12 +73,39 @@ def exception_names(frame: Frame, env: Env, node: ast.expr | None, depth: int = 
             frame, env, node.right, depth
         )
     name = _short_name(node)
+    if isinstance(node, ast.Attribute) and not name[:1].isupper():
+        return {EVERYTHING}
+    if _is_kept(frame, env, node):
+        return {EVERYTHING}
     if isinstance(node, ast.Name) and depth < 4:
         for binding in frame.module.bindings.get(node.id, ()):
             inner = getattr(binding, "value", None)
             if isinstance(inner, (ast.Tuple, ast.Name, ast.Attribute)):
                 return exception_names(frame, env, inner, depth + 1)
     return {name} if name else {EVERYTHING}
+
+
+def _is_kept(frame: Frame, env: Env, node: ast.expr) -> bool:
+    """Whether the exceptions are kept in a variable or an attribute: they may be any."""
+    if isinstance(node, ast.Attribute):
+        root = node.value
+        return isinstance(root, ast.Name) and root.id in ("self", "cls", frame.self_name)
+    if not isinstance(node, ast.Name) or frame.function is None:
+        return False
+    known = next((scope[node.id] for scope in (env, *frame.outer) if node.id in scope), None)
+    atoms = known.atoms if known is not None else frozenset()
+    return known is not None and not any(
+        isinstance(atom, (ClassObject, External)) for atom in atoms or ()
+    )
+
+
+def expected_by_decorator(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """`pytest.mark.xfail`, `unittest.expectedFailure`: the test is meant to fail."""
+    for decorator in function.decorator_list:
+        node = decorator.func if isinstance(decorator, ast.Call) else decorator
+        if _short_name(node) in ("xfail", "expectedFailure"):
+            return True
+    return False
 
 
 def _short_name(node: ast.expr) -> str:

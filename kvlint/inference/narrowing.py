@@ -18,6 +18,7 @@ from kvlint.inference.expressions import (
     keep,
     path_of,
 )
+from kvlint.inference.kept_tests import kept_on_self, test_of_self
 from kvlint.inference.values import (
     NOTHING,
     UNKNOWN,
@@ -82,7 +83,7 @@ def _truth(frame: Frame, env: Env, test: ast.expr) -> Branches:
     path = path_of(test)
     if path is None:
         return dict(env), dict(env)
-    kept = frame.tests.get(path)
+    kept = frame.tests.get(path) or kept_on_self(frame, test)
     if kept is not None:
         return _with_test(frame, env, path, kept)
     if path in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
@@ -381,6 +382,9 @@ def _type_guard(frame: Frame, env: Env, test: ast.Call, called: Function) -> Bra
         for parameter, argument in zip(parameters, test.args, strict=False)
         if (path := path_of(argument)) is not None
     ]
+    own = None if test.args else test_of_self(frame, test.func)
+    if own is not None:
+        return branches(quiet_frame(frame), env, own)
     given = {keyword.arg: keyword.value for keyword in test.keywords}
     for parameter in [*parameters, *function.args.kwonlyargs]:
         path = path_of(given[parameter.arg]) if parameter.arg in given else None

@@ -117,6 +117,12 @@ def _annotations(body: list[ast.stmt], first: str | None) -> Iterator[ast.AnnAss
             yield statement
 
 
+def globals_of(function: FunctionNode) -> set[str]:
+    """Names that a function declares global."""
+    declared = (s for s in _statements(function.body) if isinstance(s, ast.Global))
+    return {name for statement in declared for name in statement.names}
+
+
 def any_yield(function: FunctionNode) -> bool:
     return any(
         isinstance(getattr(statement, "value", None), (ast.Yield, ast.YieldFrom))
