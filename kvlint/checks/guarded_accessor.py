@@ -41,7 +41,7 @@ def _called(asked: Asked, use: Use) -> Iterator[Finding]:
     accessor = asked.view.accessor(_shown(pools, guarding), use.name)
     if catches(use.caught, accessor.exception or "Exception"):
         return
-    if set_here(asked.module, use.name):
+    if set_here(asked.module, use.name) or _is_hook(asked, use, pools, accessor):
         return
     if sure == "likely" and pools.owners:
         # In its owner's family the code may know more; outside, writing it at all is KV202's.
@@ -68,6 +68,16 @@ def _called(asked: Asked, use: Use) -> Iterator[Finding]:
         fix=fix,
         suggestions=suggestions,
     )
+
+
+def _is_hook(asked: Asked, use: Use, pools: PoolSet, accessor: ResolvedAccessor) -> bool:
+    """A method that the project's class calls on itself and leaves to its subclasses."""
+    if use.through_super or not isinstance(use.receiver, ast.Name):
+        return False
+    if all(part.declared != use.cls for part in pools.parts):
+        return False
+    written_here = accessor.defining_class in asked.ctx.classes
+    return written_here or any(not guards(asked, cls, use.name) for cls in pools.classes)
 
 
 def guards(asked: Asked, cls: str, name: str) -> bool:
@@ -128,7 +138,15 @@ def _takes(asked: Asked, rule: Rule, guarding: list[str], name: str) -> bool:
     if classes is not None:
         return all(short(cls) in classes or cls in classes for cls in guarding)
     family = rule.parameters.get("family")
-    return family is None or all(family_of(asked.view, cls) == family for cls in guarding)
+    return family is None or all(_family(asked, cls, name) == family for cls in guarding)
+
+
+def _family(asked: Asked, cls: str, name: str) -> str | None:
+    """The family of the SGLang class that guards: a project's own guard is of none."""
+    defining = asked.view.accessor(cls, name).defining_class
+    if defining is None or defining in asked.ctx.classes:
+        return None
+    return family_of(asked.view, defining) or family_of(asked.view, cls)
 
 
 def raised(accessor: ResolvedAccessor) -> str:
