@@ -143,10 +143,11 @@ def _takes(asked: Asked, rule: Rule, guarding: list[str], name: str) -> bool:
 
 def _family(asked: Asked, cls: str, name: str) -> str | None:
     """The family of the SGLang class that guards: a project's own guard is of none."""
-    defining = asked.view.accessor(cls, name).defining_class
-    if defining is None or defining in asked.ctx.classes:
+    guarded_by = asked.view.accessor(cls, name).guarded_by
+    guarding = guarded_by.rpartition(".")[0] if guarded_by is not None else cls
+    if guarding in asked.ctx.classes:
         return None
-    return family_of(asked.view, defining) or family_of(asked.view, cls)
+    return family_of(asked.view, guarding) or family_of(asked.view, cls)
 
 
 def raised(accessor: ResolvedAccessor) -> str:

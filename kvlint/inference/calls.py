@@ -184,8 +184,7 @@ def _function(frame: Frame, env: Env, node: ast.Call) -> tuple[Value | None, Val
     if not isinstance(node.func, ast.Attribute):
         return None, evaluate(frame, env, node.func)
     base = evaluate(frame, env, node.func.value)
-    if base.atoms:
-        record_access(frame, env, node.func, base, node)
+    record_access(frame, env, node.func, base, node)
     return base, attribute_at(frame, env, node.func, base)
 
 

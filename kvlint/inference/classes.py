@@ -17,12 +17,14 @@ from kvlint.inference.values import (
     Elements,
     External,
     Function,
+    Instance,
+    Mapping,
     Value,
     join,
     value,
     without_none,
 )
-from kvlint.source.index import Module
+from kvlint.source.index import Module, functions_at
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -204,11 +206,30 @@ def _instance_attribute(ctx: Context, cls: str, name: str) -> Value | None:
         declared = _declared(ctx, info, name)
         if declared is not None:
             return declared
-    parts = [part for info in infos for part in _assigned(ctx, info, name)]
+    parts = [part for info, ran in _constructed(infos) for part in _assigned(ctx, info, name, ran)]
+    if any(isinstance(atom, Instance) for part in parts for atom in part.atoms or ()):
+        # `self.table.add(pool)` says nothing of a table that is an object of its own.
+        parts = [part for part in parts if not _is_container(part)]
     if not parts:
         return None
     real = [part for part in parts if without_none(part) != value()]
+    if any(_set_from_outside(info, name) for info in infos):
+        return UNKNOWN
     return without_none(join(real)) if real else NOTHING
+
+
+def _set_from_outside(info: ClassInfo, name: str) -> bool:
+    """Whether a function of the class's module assigns the attribute of an object that it takes as
+    one of the class."""
+    text = info.module.source.text
+    for match in re.finditer(rf"^[ \t]+(\w+)\.{re.escape(name)}[ \t]*=[^=]", text, re.M):
+        line = text.count("\n", 0, match.start()) + 1
+        for function in functions_at(info.module.tree.body, [line]):
+            for argument in ast.walk(function.args):
+                if isinstance(argument, ast.arg) and argument.arg == match[1]:
+                    if argument.annotation is not None:
+                        return info.name in ast.unparse(argument.annotation)
+    return False
 
 
 def _declared(ctx: Context, info: ClassInfo, name: str) -> Value | None:
@@ -254,7 +275,23 @@ def _sets_by_name(info: ClassInfo) -> bool:
     return any(_BY_NAME.search(line) for line in lines if "self" in line)
 
 
-def _assigned(ctx: Context, info: ClassInfo, name: str) -> Iterator[Value]:
+def _is_container(part: Value) -> bool:
+    return bool(part.atoms) and all(isinstance(a, (Elements, Mapping)) for a in part.atoms or ())
+
+
+def _constructed(infos: list[ClassInfo]) -> Iterator[tuple[ClassInfo, bool]]:
+    """Each class, and whether its `__init__` runs: not where a nearer one calls no other."""
+    runs = True
+    for info in infos:
+        yield info, runs
+        for member in info.members.get("__init__", ()) if runs else ():
+            runs = any(
+                isinstance(node, ast.Attribute) and node.attr == "__init__"
+                for node in ast.walk(member)
+            )
+
+
+def _assigned(ctx: Context, info: ClassInfo, name: str, runs: bool) -> Iterator[Value]:
     from kvlint.inference.expressions import evaluate
     from kvlint.inference.functions import property_value, stores_of
 
@@ -278,6 +315,8 @@ def _assigned(ctx: Context, info: ClassInfo, name: str) -> Iterator[Value]:
             yield UNKNOWN
         return
     for method in info.stores.get(name, []):
+        if method.name == "__init__" and not runs:
+            continue
         if name in bindings_of_function(ctx, method).inner_stores:
             yield UNKNOWN
         yield from stores_of(ctx, info, method, name) or [UNKNOWN]

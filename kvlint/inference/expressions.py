@@ -240,8 +240,7 @@ def _name(frame: Frame, env: Env, node: ast.Name) -> Value:
 
 def _attribute(frame: Frame, env: Env, node: ast.Attribute) -> Value:
     base = evaluate(frame, env, node.value)
-    if base.atoms:
-        record_access(frame, env, node, base, None)
+    record_access(frame, env, node, base, None)
     return attribute_at(frame, env, node, base)
 
 

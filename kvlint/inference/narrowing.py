@@ -94,6 +94,8 @@ def _truth(frame: Frame, env: Env, test: ast.expr) -> Branches:
 
 def _with_test(frame: Frame, env: Env, path: str, test: ast.expr) -> Branches:
     """A name that holds the outcome of another test."""
+    while isinstance(test, ast.NamedExpr):
+        test = test.value
     quiet = _silent(frame)
     if isinstance(test, (ast.Call, ast.BoolOp, ast.Compare, ast.UnaryOp)):
         true, false = branches(quiet, dict(env), test)

@@ -90,7 +90,8 @@ def record_bound(frame: Frame, node: ast.Call, called: Value) -> None:
     if holds_pool(frame, found):
         step = frame.evidence(f"`{ast.unparse(node.func)}` is its `{min(names)}`", node)
         known = found.because(step)
-        _add(frame, "access", node.func, node.func, known, min(names), node, through_super=True)
+        named = not isinstance(node.func, ast.Call)
+        _add(frame, "access", node.func, node.func, known, min(names), node, through_super=named)
 
 
 def _record_super(frame: Frame, node: ast.Attribute, atom: Super, call: ast.Call | None) -> None:

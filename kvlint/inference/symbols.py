@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from kvlint.catalogue.model import Holder
 from kvlint.inference.context import Context, Env, Frame, module_frame
@@ -11,18 +12,22 @@ from kvlint.inference.values import (
     UNKNOWN,
     Atom,
     ClassObject,
+    Elements,
     External,
     Function,
     HolderCall,
     Instance,
+    Items,
+    Mapping,
     ModuleObject,
     Value,
     item_of,
     join,
+    only,
     value,
     without_none,
 )
-from kvlint.source.index import Assigned, Binding, Imported, Module
+from kvlint.source.index import Assigned, Binding, Imported, Module, functions_at
 
 BUILTINS = frozenset(
     "bool bytes classmethod dict enumerate filter float frozenset getattr hasattr int "
@@ -48,7 +53,8 @@ def global_value(ctx: Context, module: Module, name: str) -> Value:
 def _global_value(ctx: Context, module: Module, name: str) -> Value:
     bindings = module.bindings.get(name, [])
     if len(bindings) == 1:
-        return binding_value(ctx, module, bindings[0])
+        found = binding_value(ctx, module, bindings[0])
+        return _filled(ctx, module, name, found) if _is_container(found) else found
     if not bindings:
         return _unbound(ctx, module, name)
     if any(isinstance(binding, Assigned) and binding.scope is None for binding in bindings):
@@ -64,6 +70,28 @@ def _global_value(ctx: Context, module: Module, name: str) -> Value:
         parts = [binding_value(ctx, module, binding) for binding in bindings]
         parts = [part for part in parts if not _is_elsewhere(part)] or parts
     return _settled(parts)
+
+
+def _is_container(known: Value) -> bool:
+    return isinstance(only(known), (Elements, Items, Mapping))
+
+
+def _filled(ctx: Context, module: Module, name: str, found: Value) -> Value:
+    """A list or dict that the module adds to: as its top level leaves it, unknown where a function
+    does."""
+    from kvlint.inference.flow import module_env
+
+    adding = rf"\b{re.escape(name)}(\.({_ADDING})\(|\[[^\]\n]*\]\s*=[^=]|\s*\+=)"
+    text = module.source.text
+    lines = [text.count("\n", 0, match.start()) + 1 for match in re.finditer(adding, text)]
+    if not lines:
+        return found
+    if any(functions_at(module.tree.body, lines)):
+        return UNKNOWN
+    return module_env(ctx, module).get(name, found)
+
+
+_ADDING = "append|appendleft|add|insert|extend|update|setdefault"
 
 
 def _is_elsewhere(part: Value) -> bool:
