@@ -225,10 +225,10 @@ def _set_from_outside(info: ClassInfo, name: str) -> bool:
     for match in re.finditer(rf"^[ \t]+(\w+)\.{re.escape(name)}[ \t]*=[^=]", text, re.M):
         line = text.count("\n", 0, match.start()) + 1
         for function in functions_at(info.module.tree.body, [line]):
-            for argument in ast.walk(function.args):
-                if isinstance(argument, ast.arg) and argument.arg == match[1]:
-                    if argument.annotation is not None:
-                        return info.name in ast.unparse(argument.annotation)
+            arguments = [node for node in ast.walk(function.args) if isinstance(node, ast.arg)]
+            taken = [each.annotation for each in arguments if each.arg == match[1]]
+            if any(node is not None and info.name in ast.unparse(node) for node in taken):
+                return True
     return False
 
 
