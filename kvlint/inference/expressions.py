@@ -480,7 +480,12 @@ def _lambda(frame: Frame, env: Env, node: ast.Lambda) -> Value:
     for extra in (arguments.vararg, arguments.kwarg):
         if extra is not None:
             inner[extra.arg] = UNKNOWN
-    for default in [*arguments.defaults, *arguments.kw_defaults]:
+    positional = [*arguments.posonlyargs, *arguments.args]
+    filled = positional[len(positional) - len(arguments.defaults) :]
+    for argument, default in zip(filled, arguments.defaults, strict=True):
+        # `lambda layer, pool=pool: ...` binds what a loop would change.
+        inner[argument.arg] = evaluate(frame, env, default)
+    for default in arguments.kw_defaults:
         if default is not None:
             evaluate(frame, env, default)
     return value(HolderCall(evaluate(frame, inner, node.body)))

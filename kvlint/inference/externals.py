@@ -50,6 +50,10 @@ def _flattened(arguments: Arguments, _: Keywords) -> Value:
     return value(Elements(element_of(element_of(arguments[0])))) if arguments else UNKNOWN
 
 
+def _together(arguments: Arguments, _: Keywords) -> Value:
+    return value(Items(tuple(arguments)))
+
+
 def _choice(arguments: Arguments, _: Keywords) -> Value:
     return element_of(arguments[0]) if arguments else UNKNOWN
 
@@ -128,6 +132,7 @@ def _module(arguments: Arguments, _: Keywords) -> Value:
 
 EXTERNALS: dict[str, Callable[[Arguments, Keywords], Value]] = {
     **dict.fromkeys(("copy", "deepcopy", "replace", "partial", "proxy"), _first),
+    **dict.fromkeys(("create_task", "ensure_future", "shield", "wait_for"), _first),
     **dict.fromkeys(("nullcontext", "closing", "aclosing", "repeat"), _yielding),
     **dict.fromkeys(("max", "min"), _largest),
     **dict.fromkeys(
@@ -143,6 +148,7 @@ EXTERNALS: dict[str, Callable[[Arguments, Keywords], Value]] = {
     "field": _field,
     "filter": _filter,
     "from_iterable": _flattened,
+    "gather": _together,
     "import_module": _module,
     "next": _next,
     "ref": _returning_first,

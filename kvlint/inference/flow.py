@@ -91,7 +91,9 @@ def _matters(frame: Frame, statement: ast.stmt) -> bool:
         if not isinstance(call, (ast.Call, ast.Yield, ast.YieldFrom, ast.Await)):
             return False
         if isinstance(call, ast.Call):
-            return _never_returns(call) or _root(call.func) in part.names or _keeps(part, call)
+            return (
+                _never_returns(frame, call) or _root(call.func) in part.names or _keeps(part, call)
+            )
         return part.returns
     if isinstance(statement, ast.Assert):
         return not part.names.isdisjoint(names_in(statement.test))
@@ -142,8 +144,12 @@ def _expression(frame: Frame, env: Env, node: ast.Expr) -> Env | None:
     asserted = _asserted(node.value)
     if asserted is not None:
         return branches(frame, env, asserted)[0]
+    if isinstance(node.value, ast.BoolOp) and _never_returns(frame, node.value.values[-1]):
+        # `isinstance(pool, C) or sys.exit(1)`
+        true, false = branches(frame, env, node.value)
+        return true if isinstance(node.value.op, ast.Or) else false
     evaluate(frame, env, node.value)
-    return None if _never_returns(node.value) else env
+    return None if _never_returns(frame, node.value) else env
 
 
 def _asserted(node: ast.expr) -> ast.expr | None:
@@ -158,19 +164,24 @@ def _asserted(node: ast.expr) -> ast.expr | None:
     return ast.copy_location(ast.UnaryOp(ast.Not(), test), node) if negated else test
 
 
-def _never_returns(node: ast.expr) -> bool:
+def _never_returns(frame: Frame, node: ast.expr) -> bool:
     if not isinstance(node, ast.Call):
         return False
     text = path_of(node.func)
-    return text in (
-        "sys.exit",
-        "exit",
-        "quit",
-        "os._exit",
-        "os.abort",
-        "pytest.fail",
-        "pytest.skip",
+    if text is None or text in ENDING:
+        return text is not None
+    if text.endswith((".fail", ".skipTest")):
+        return text.rpartition(".")[0] == frame.self_name
+    bindings = frame.module.bindings.get(text, ())
+    return any(
+        isinstance(binding, ast.FunctionDef)
+        and binding.returns is not None
+        and ast.unparse(binding.returns).rpartition(".")[2] in ("NoReturn", "Never")
+        for binding in bindings
     )
+
+
+ENDING = frozenset("sys.exit exit quit os._exit os.abort pytest.fail pytest.skip".split())
 
 
 def _assign(frame: Frame, env: Env, node: ast.Assign) -> Env:

@@ -601,6 +601,62 @@ FOUND = {
         def g(backend: DeepseekV4AttnBackend):
             backend.token_to_kv_pool.get_kv_buffer(0)  # EXPECT KV103
     """,
+    "attr from annotated param attr": """
+        class Runner:
+            token_to_kv_pool: DeepSeekV4SingleKVPool
+        class Backend:
+            def __init__(self, runner: Runner):
+                self.pool = runner.token_to_kv_pool
+            def f(self):
+                self.pool.get_kv_buffer(0)  # EXPECT KV101
+    """,
+    "ternary attribute": """
+        class A:
+            def __init__(self, cfg, pool: DeepSeekV4SingleKVPool | None = None):
+                self.pool = pool if pool is not None else DeepSeekV4SingleKVPool(cfg)
+            def f(self):
+                self.pool.get_kv_buffer(0)  # EXPECT KV101
+    """,
+    "or attribute": """
+        class A:
+            def __init__(self, cfg, pool: DeepSeekV4SingleKVPool | None = None):
+                self.pool = pool or DeepSeekV4SingleKVPool(cfg)
+            def f(self):
+                self.pool.get_kv_buffer(0)  # EXPECT KV101
+    """,
+    "isinstance in init raises": """
+        class A:
+            def __init__(self, pool):
+                if not isinstance(pool, DeepSeekV4SingleKVPool):
+                    raise TypeError
+                self.pool = pool
+            def f(self):
+                self.pool.get_kv_buffer(0)  # EXPECT KV101
+    """,
+    "assert on self attr": """
+        class A:
+            def __init__(self, pool):
+                self.pool = pool
+                assert isinstance(self.pool, DeepSeekV4SingleKVPool)
+                self.pool.get_kv_buffer(0)  # EXPECT KV101
+    """,
+    "decorated class dataclass pool": """
+        from dataclasses import dataclass
+        @dataclass
+        class Holder:
+            pool: "DeepSeekV4SingleKVPool" = None
+            def f(self):
+                if self.pool is None:
+                    return
+                self.pool.get_kv_buffer(0)  # EXPECT KV101
+    """,
+    "class attr alias": """
+        class B:
+            Pool = DeepSeekV4SingleKVPool
+            def f(self, cfg):
+                pool = B.Pool(cfg)
+                pool.get_kv_buffer(0)  # EXPECT KV101
+    """,
 }
 
 SILENT = {

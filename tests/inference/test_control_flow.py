@@ -248,6 +248,72 @@ FOUND = {
             other: DeepSeekV4SingleKVPool = cfg.pool
             other.get_kv_buffer(0)  # EXPECT KV101
     """,
+    "isinstance or exit in boolean statement": """
+        import sys
+        def f(pool):
+            isinstance(pool, DeepSeekV4SingleKVPool) or sys.exit(1)
+            pool.get_kv_buffer(0)  # EXPECT KV101
+    """,
+    "while not": """
+        def f(pool):
+            while not isinstance(pool, DeepSeekV4SingleKVPool):
+                pool = unwrap(pool)
+            pool.get_kv_buffer(0)  # EXPECT KV101
+    """,
+    "if raise helper": """
+        from typing import NoReturn
+        def die(msg) -> NoReturn:
+            raise SystemExit(msg)
+        def f(pool):
+            if not isinstance(pool, DeepSeekV4SingleKVPool):
+                die("no")
+            pool.get_kv_buffer(0)  # EXPECT KV101
+    """,
+    "unittest fail": """
+        import unittest
+        class T(unittest.TestCase):
+            def test(self, pool):
+                if not isinstance(pool, DeepSeekV4SingleKVPool):
+                    self.fail("no")
+                pool.get_kv_buffer(0)  # EXPECT KV101
+    """,
+    "for else narrowing": """
+        def f(pools: list[KVCache]):
+            for pool in pools:
+                if isinstance(pool, DeepSeekV4SingleKVPool):
+                    break
+            else:
+                raise LookupError
+            pool.get_kv_buffer(0)  # EXPECT KV101
+    """,
+    "try/except narrowing": """
+        def f(pool):
+            try:
+                assert isinstance(pool, DeepSeekV4SingleKVPool)
+            except AssertionError:
+                return
+            pool.get_kv_buffer(0)  # EXPECT KV101
+    """,
+    "del attr in loop with try": """
+        def f(cfg):
+            for i in range(3):
+                pool = DeepSeekV4SingleKVPool(i)
+                try:
+                    step(i)
+                except RuntimeError:
+                    continue
+                finally:
+                    log(i)
+                pool.get_kv_buffer(0)  # EXPECT KV101
+    """,
+    "optional chaining": """
+        def f(pool: DeepSeekV4SingleKVPool | None):
+            return pool and pool.get_kv_buffer(0)  # EXPECT KV101
+    """,
+    "optional without check": """
+        def f(pool: DeepSeekV4SingleKVPool | None):
+            return pool.get_kv_buffer(0)  # EXPECT KV101
+    """,
 }
 
 SILENT = {
@@ -400,6 +466,47 @@ SILENT = {
                 pool.get_key_buffer(0)
             for pool in b:
                 pool.get_kv_buffer(0)
+    """,
+    "shadowed param": """
+        pool = DeepSeekV4SingleKVPool(1)
+        def f(pool):
+            pool.get_kv_buffer(0)
+    """,
+    "shadowed by loop var comprehension": """
+        pool = DeepSeekV4SingleKVPool(1)
+        def f(pools):
+            return [pool.get_kv_buffer(0) for pool in pools]
+    """,
+    "del then new": """
+        def f(cfg, other):
+            pool = DeepSeekV4SingleKVPool(cfg)
+            del pool
+            pool = other.pool
+            pool.get_kv_buffer(0)
+    """,
+    "reassigned in with target": """
+        def f(ctx):
+            pool = DeepSeekV4SingleKVPool(1)
+            with ctx() as (pool, n):
+                pool.get_kv_buffer(0)
+    """,
+    "loop else rebind": """
+        def f(pools, cfg):
+            pool = DeepSeekV4SingleKVPool(cfg)
+            while pools:
+                pool = pools.pop()
+            pool.get_kv_buffer(0)
+    """,
+    "isinstance excludes by and not": """
+        def f(pool: KVCache, ready):
+            if ready and not isinstance(pool, (DeepSeekV4SingleKVPool, MHATokenToKOnlyPool)):
+                pool.get_kv_buffer(0)
+    """,
+    "negative conj early return": """
+        def f(pool, ready):
+            if ready and isinstance(pool, DeepSeekV4SingleKVPool):
+                return
+            pool.get_kv_buffer(0)
     """,
 }
 

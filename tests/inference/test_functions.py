@@ -522,6 +522,83 @@ FOUND = {
         def f(cfg, kind):
             MAKERS[kind](cfg).get_kv_buffer(0)  # EXPECT KV101
     """,
+    "class-level factory dict": """
+        class Registry:
+            POOLS = {"a": DeepSeekV4SingleKVPool}
+            @classmethod
+            def make(cls, name):
+                return cls.POOLS[name]()
+        def f():
+            Registry.make("a").get_kv_buffer(0)  # EXPECT KV101
+    """,
+    "lambda default": """
+        def f(pool: DeepSeekV4SingleKVPool):
+            return lambda layer, p=pool: p.get_kv_buffer(layer)  # EXPECT KV101
+    """,
+    "asyncio": """
+        import asyncio
+        async def make():
+            return DeepSeekV4SingleKVPool(1)
+        async def f():
+            a = await asyncio.create_task(make())
+            a.get_kv_buffer(0)  # EXPECT KV101
+            b, c = await asyncio.gather(make(), make())
+            c.get_kv_buffer(0)  # EXPECT KV101
+            d = await asyncio.wait_for(make(), 1)
+            d.get_kv_buffer(0)  # EXPECT KV101
+    """,
+    "star args to constructor wrapper": """
+        def make(*args, **kwargs):
+            return DeepSeekV4SingleKVPool(*args, **kwargs)
+        def f():
+            make(1, size=2).get_kv_buffer(0)  # EXPECT KV101
+    """,
+    "return in with": """
+        def make(lock):
+            with lock:
+                return DeepSeekV4SingleKVPool(1)
+        def f(lock):
+            make(lock).get_kv_buffer(0)  # EXPECT KV101
+    """,
+    "return in try": """
+        def make():
+            try:
+                return DeepSeekV4SingleKVPool(1)
+            except MemoryError:
+                return DeepSeekV4SingleKVPool(0)
+            finally:
+                log()
+        def f():
+            make().get_kv_buffer(0)  # EXPECT KV101
+    """,
+    "return in match": """
+        def make(kind):
+            match kind:
+                case "a":
+                    return DeepSeekV4SingleKVPool(1)
+                case _:
+                    return HiSparseC4DevicePool(1)
+        def f():
+            make(1).get_kv_buffer(0)  # EXPECT KV101
+    """,
+    "nonlocal read": """
+        def f(cfg):
+            pool = None
+            def init():
+                nonlocal pool
+                pool = DeepSeekV4SingleKVPool(cfg)
+            def read():
+                return pool.get_kv_buffer(0)  # EXPECT KV101
+            init()
+            return read
+    """,
+    "chained methods returning self": """
+        class Mine(DeepSeekV4SingleKVPool):
+            def ready(self):
+                return self
+        def f():
+            Mine(1).ready().get_kv_buffer(0)  # EXPECT KV101
+    """,
 }
 
 SILENT = {
