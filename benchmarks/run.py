@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import venv
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -96,8 +97,16 @@ def commands(tree: Path, tools: Path, scratch: Path) -> dict[str, dict[str, str]
     }
 
 
-def measure(group: dict[str, str], runs: int, scratch: Path) -> dict[str, float]:
-    """Mean seconds of each command, run in `scratch` so that kvlint's cache is kept there."""
+@dataclass(frozen=True)
+class Timing:
+    """Mean seconds of a command: on the clock, and of all processors together."""
+
+    wall: float
+    processor: float
+
+
+def measure(group: dict[str, str], runs: int, scratch: Path) -> dict[str, Timing]:
+    """Times each command, run in `scratch` so that kvlint's cache is kept there."""
     report = scratch / "report.json"
     names = [argument for name in group for argument in ("--command-name", name)]
     subprocess.run(
@@ -110,8 +119,10 @@ def measure(group: dict[str, str], runs: int, scratch: Path) -> dict[str, float]
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
+    results = json.loads(report.read_text())["results"]
     return {
-        result["command"]: result["mean"] for result in json.loads(report.read_text())["results"]
+        result["command"]: Timing(result["mean"], result["user"] + result["system"])
+        for result in results
     }
 
 
@@ -131,12 +142,13 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         for title, group in commands(tree, tools, Path(folder)).items():
             results[title] = measured = measure(group, options.runs, Path(folder))
-            first = next(iter(measured.values()))
-            print(f"\n{title:<28}{'seconds':>10}{'x kvlint':>10}")
-            for name, seconds in measured.items():
-                print(f"  {name:<26}{seconds:>10.3f}{seconds / first:>10.2f}")
+            first = next(iter(measured.values())).wall
+            print(f"\n{title:<28}{'seconds':>10}{'x kvlint':>10}{'CPU':>10}")
+            for name, time in measured.items():
+                ratio = time.wall / first
+                print(f"  {name:<26}{time.wall:>10.3f}{ratio:>10.2f}{time.processor:>10.3f}")
     if options.json:
-        options.json.write_text(json.dumps(results, indent=2) + "\n")
+        options.json.write_text(json.dumps(results, indent=2, default=asdict) + "\n")
     return 0
 
 
