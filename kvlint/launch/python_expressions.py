@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 _Scalar = str | int | float | bool | None
 
+MOST_TEXT, MOST_ITEMS = 1 << 16, 1 << 12
+"""A text or list longer than this is no command line: `A = A + A` sixty times is a bomb."""
+
 
 class Expressions:
     """Evaluates the expressions of one program."""
@@ -228,6 +231,8 @@ class Expressions:
                 merged.append(part)
         if not merged:
             return Known("", node)
+        if sum(len(part) for part in merged if isinstance(part, str)) > MOST_TEXT:
+            return Symbol(f"text:{id(node)}")
         if len(merged) == 1 and isinstance(merged[0], str):
             return Known(merged[0], node)
         return Text(tuple(merged), node)
@@ -247,13 +252,13 @@ class Expressions:
             return made
         return Symbol(f"operation:{id(node)}")
 
-    def concatenated(self, node: ast.BinOp, left: Evaluated, right: Evaluated) -> ListOf:
+    def concatenated(self, node: ast.BinOp, left: Evaluated, right: Evaluated) -> Evaluated:
         items: list[Element] = []
         last: ast.List | ast.Tuple | None = None
         for value, part in ((left, node.left), (right, node.right)):
             items.extend(self.spread(value, part))
             last = value.node if isinstance(value, ListOf) else None
-        return ListOf(items, last)
+        return ListOf(items, last) if len(items) <= MOST_ITEMS else Symbol(f"list:{id(node)}")
 
     def negated(self, node: ast.UnaryOp, op: ast.unaryop, operand: Evaluated) -> Evaluated:
         if isinstance(operand, Known):

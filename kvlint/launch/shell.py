@@ -139,7 +139,13 @@ def _assign(script: Script, node: Node) -> None:
     if appends:
         before = script.variables.get(name)
         words = [*before, *words] if before is not None and words is not None else None
+    if words is not None and sum(len(word.text or "") + 1 for word in words) > MOST_TEXT:
+        words = None
     script.variables[name] = words
+
+
+MOST_TEXT = 1 << 16
+"""A variable longer than this is no command line: `A="$A$A"` forty times is a bomb."""
 
 
 def _assigned_words(script: Script, value: Node | None) -> list[Word] | None:

@@ -42,23 +42,33 @@ def read_yaml_text(text: str) -> list[Tree]:
         mark = error.problem_mark
         message = f"is not valid YAML: {error.problem}"
         raise UnreadableDocument(message, mark.line + 1 if mark else None) from error
-    except (YAMLError, RecursionError, ValueError) as error:
+    except RecursionError as error:
+        raise UnreadableDocument("is nested too deeply to be read") from error
+    except (YAMLError, ValueError) as error:
         raise UnreadableDocument(f"is not valid YAML: {error}") from error
-    return [_tree(text, node, 0) for node in nodes if node is not None]
+    budget = [MOST_NODES]
+    return [_tree(text, node, 0, budget) for node in nodes if node is not None]
 
 
-def _tree(text: str, node: Any, depth: int) -> Tree:
+MOST_NODES = 200_000
+"""An alias stands for all that its anchor holds: aliases of aliases may stand for billions."""
+
+
+def _tree(text: str, node: Any, depth: int, budget: list[int]) -> Tree:
     from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
     place = Place(node.start_mark.index, node.end_mark.index)
     block = not node.flow_style if not isinstance(node, ScalarNode) else False
-    if depth > _MAX_DEPTH:
+    budget[0] -= 1
+    if depth > _MAX_DEPTH or budget[0] < 0:
         return Scalar("", place, None)
     if isinstance(node, SequenceNode):
-        return Items(tuple(_tree(text, item, depth + 1) for item in node.value), place, block)
+        return Items(
+            tuple(_tree(text, item, depth + 1, budget) for item in node.value), place, block
+        )
     if isinstance(node, MappingNode):
         entries = tuple(
-            (_scalar(text, key), _tree(text, value, depth + 1))
+            (_scalar(text, key), _tree(text, value, depth + 1, budget))
             for key, value in node.value
             if isinstance(key, ScalarNode)
         )
