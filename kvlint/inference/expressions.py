@@ -485,9 +485,9 @@ def _lambda(frame: Frame, env: Env, node: ast.Lambda) -> Value:
     for argument, default in zip(filled, arguments.defaults, strict=True):
         # `lambda layer, pool=pool: ...` binds what a loop would change.
         inner[argument.arg] = evaluate(frame, env, default)
-    for default in arguments.kw_defaults:
-        if default is not None:
-            evaluate(frame, env, default)
+    for given in arguments.kw_defaults:
+        if given is not None:
+            evaluate(frame, env, given)
     return value(HolderCall(evaluate(frame, inner, node.body)))
 
 

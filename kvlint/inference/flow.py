@@ -91,9 +91,8 @@ def _matters(frame: Frame, statement: ast.stmt) -> bool:
         if not isinstance(call, (ast.Call, ast.Yield, ast.YieldFrom, ast.Await)):
             return False
         if isinstance(call, ast.Call):
-            return (
-                _never_returns(frame, call) or _root(call.func) in part.names or _keeps(part, call)
-            )
+            wanted = _root(call.func) in part.names or _keeps(part, call)
+            return wanted or _never_returns(frame, call)
         return part.returns
     if isinstance(statement, ast.Assert):
         return not part.names.isdisjoint(names_in(statement.test))
@@ -146,7 +145,9 @@ def _expression(frame: Frame, env: Env, node: ast.Expr) -> Env | None:
         return branches(frame, env, asserted)[0]
     if isinstance(node.value, ast.BoolOp) and _never_returns(frame, node.value.values[-1]):
         # `isinstance(pool, C) or sys.exit(1)`
-        true, false = branches(frame, env, node.value)
+        first = node.value.values[:-1]
+        test = first[0] if len(first) == 1 else ast.BoolOp(node.value.op, first)
+        true, false = branches(frame, env, test)
         return true if isinstance(node.value.op, ast.Or) else false
     evaluate(frame, env, node.value)
     return None if _never_returns(frame, node.value) else env
