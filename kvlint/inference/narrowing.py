@@ -402,6 +402,8 @@ def _type_guard(frame: Frame, env: Env, test: ast.Call, called: Function) -> Bra
         step = frame.evidence(f"`{ast.unparse(test)}` holds here", test)
         return _split(env, path, narrow_to(frame.ctx, known, names, step), known)
     body = [s for s in function.body if not _is_docstring(s)]
+    if not body:
+        return dict(env), dict(env)
     *before, last = body
     plain = all(isinstance(statement, (ast.Import, ast.ImportFrom)) for statement in before)
     if not plain or not isinstance(last, ast.Return) or last.value is None:

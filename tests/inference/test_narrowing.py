@@ -737,6 +737,13 @@ SILENT = {
                 if self.is_single:
                     self.pool.get_kv_buffer(0)
     """,
+    "function that is nothing but its docstring": """
+        def is_single(pool):
+            '''Whether K and V share a buffer.'''
+        def f(pool: KVCache):
+            if is_single(pool):
+                pool.get_kv_buffer(0)
+    """,
     "hasattr is no test of the class": """
         def f(pool):
             if hasattr(pool, "set_key_buffer_fused"):
