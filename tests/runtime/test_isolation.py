@@ -64,7 +64,7 @@ def test_ctrl_c_leaves_no_process_and_reports_what_is_known(tmp_path: Path) -> N
     assert "verdict=interrupted" in output
     assert "interrupted:" in errors
     assert "Traceback" not in errors
-    assert processes_with(marker) == []
+    wait_for(lambda: processes_with(marker) == [])
 
 
 def test_a_killed_supervisor_takes_its_workers_along(tmp_path: Path) -> None:
