@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from kvlint.catalogue.class_facts import own_facts
 from kvlint.inference.context import Context, Env, Frame, module_frame
@@ -213,15 +214,18 @@ def _instance_attribute(ctx: Context, cls: str, name: str) -> Value | None:
     if not parts:
         return None
     real = [part for part in parts if without_none(part) != value()]
-    if any(_set_from_outside(info, name) for info in infos):
+    found = without_none(join(real)) if real else NOTHING
+    if found.atoms and any(_set_from_outside(info, name) for info in infos):
         return UNKNOWN
-    return without_none(join(real)) if real else NOTHING
+    return found
 
 
 def _set_from_outside(info: ClassInfo, name: str) -> bool:
     """Whether a function of the class's module assigns the attribute of an object that it takes as
     one of the class."""
     text = info.module.source.text
+    if text.count(f".{name}") == text.count(f"self.{name}"):
+        return False
     for match in re.finditer(rf"^[ \t]+(\w+)\.{re.escape(name)}[ \t]*=[^=]", text, re.M):
         line = text.count("\n", 0, match.start()) + 1
         for function in functions_at(info.module.tree.body, [line]):
@@ -269,6 +273,7 @@ def _declared(ctx: Context, info: ClassInfo, name: str) -> Value | None:
 _BY_NAME = re.compile(r"setattr\(\s*self\s*,\s*[^'\"\s]|self\.__dict__|vars\(self\)")
 
 
+@lru_cache(maxsize=1024)
 def _sets_by_name(info: ClassInfo) -> bool:
     """Whether the class sets attributes of self under computed names: any of them, then."""
     lines = info.module.source.lines[info.node.lineno - 1 : info.node.end_lineno]
@@ -285,10 +290,8 @@ def _constructed(infos: list[ClassInfo]) -> Iterator[tuple[ClassInfo, bool]]:
     for info in infos:
         yield info, runs
         for member in info.members.get("__init__", ()) if runs else ():
-            runs = any(
-                isinstance(node, ast.Attribute) and node.attr == "__init__"
-                for node in ast.walk(member)
-            )
+            lines = info.module.source.lines[member.lineno : member.end_lineno]
+            runs = any(".__init__" in line for line in lines)
 
 
 def _assigned(ctx: Context, info: ClassInfo, name: str, runs: bool) -> Iterator[Value]:

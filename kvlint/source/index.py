@@ -147,6 +147,7 @@ class Project:
         self.texts = dict(texts or {})
         self._consulted: set[Path] = set()
         self._missed: set[str] = set()
+        self._imported: dict[tuple[Path, str], str] = {}
         self._missed_under: set[tuple[Path, str]] = set()
         self._by_name: dict[str, Module | None] = {}
         self._by_path: dict[Path, Module] = {}
@@ -209,6 +210,12 @@ class Project:
 
     def imported(self, importer: Module, name: str) -> str:
         """The name under which `importer` finds a module: what stands beside it comes first."""
+        key = (importer.path, name)
+        if key not in self._imported:
+            self._imported[key] = self._imported_by(importer, name)
+        return self._imported[key]
+
+    def _imported_by(self, importer: Module, name: str) -> str:
         top = name.partition(".")[0]
         if top in self.opaque or not name:
             return name
