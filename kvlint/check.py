@@ -14,6 +14,7 @@ from kvlint.cache import FOLDER, Home
 from kvlint.errors import UsageError
 from kvlint.findings import FileError, Finding, Span
 from kvlint.launch import is_launch_file
+from kvlint.own_files import without_own
 from kvlint.plan import Group, groups, ignored_in
 from kvlint.reading import THOROUGH_LIMIT, Progress
 from kvlint.report import Release, Report
@@ -29,17 +30,19 @@ def run(inputs: Input, progress: Progress) -> Run:
     """Check the files that `inputs` name. Raises UsageError."""
     finder = SettingsFinder()
     named = tuple(map(absolute, inputs.paths))
-    selection = _select(inputs, named, finder)
+    selection = without_own(_select(inputs, named, finder), named, inputs, finder)
     made = tuple(groups(selection.files, named, finder, inputs.choices))
     judged: list[Judged] = []
     fixed: list[Entry] = []
     for group in made:
-        found = _check_group(group, inputs, progress)
         path = inputs.baseline_for(group)
-        if path is not None:
+        if path is None:
+            found = _check_group(group, inputs, progress)
+        else:
             from kvlint import known
 
-            found, gone = known.without(found, group, path)
+            entries = known.read_for(group, inputs)
+            found, gone = known.without(_check_group(group, inputs, progress), group, entries, path)
             fixed.extend(gone)
         judged.extend(found)
     judged.sort(key=lambda item: str(item.path))
@@ -142,7 +145,7 @@ def rechecker(item: Judged, inputs: Input) -> Callable[[bytes], tuple[Finding, .
     from kvlint import known
 
     path = inputs.baseline_for(item.group)
-    entries = known.read(path) if path else ()
+    entries = known.read_for(item.group, inputs)
 
     def recheck(data: bytes) -> tuple[Finding, ...]:
         (result,) = check_files(replace(request, files=(item.path,), texts={item.path: data}))
@@ -154,12 +157,15 @@ def rechecker(item: Judged, inputs: Input) -> Callable[[bytes], tuple[Finding, .
 
 def report(run: Run, root: Path, show_suppressed: bool) -> Report:
     """The report of a run for the output formats."""
+    unread = tuple(item.error for item in run.judged if item.error is not None)
+    errors = (*run.selection.errors, *unread)
     return Report(
         root=root,
         findings=tuple(finding for item in run.judged for finding in item.findings),
         suppressed=tuple(s for item in run.judged for s in item.suppressed if show_suppressed),
-        errors=(*run.selection.errors, *(i.error for i in run.judged if i.error is not None)),
-        files=len(run.selection.files),
+        errors=errors,
+        files=len(run.selection.files) - len(unread),
+        unread=len(errors),
         releases=_releases(run.groups),
         rules=_rules(run.groups),
         sources={item.path: item.source for item in run.judged if item.source is not None},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from kvlint.check import report, run, stdin_path
 from kvlint.errors import UsageError
 from kvlint.findings import Finding
 from kvlint.output.render import render, statistics
-from kvlint.output.style import Style, style_for
+from kvlint.output.style import Style, on_one_line, style_for
 from kvlint.output.summary import Counts, complaints, summary
 from kvlint.plan import Choices
 from kvlint.progress import Progress
@@ -19,6 +20,7 @@ from kvlint.report import Report
 from kvlint.run import Fixed, Input, Run
 from kvlint.settings import OutputFormat, SettingsFinder
 from kvlint.source.files import absolute
+from kvlint.writing import write_whole
 
 CLEAN, FINDINGS, UNREADABLE, NOTHING_THERE = 0, 1, 2, 3
 _STDIN = Path("-")
@@ -107,6 +109,12 @@ def _check_options(options: Options) -> None:
             raise UsageError(f"{name} is empty")
     if options.force and options.write_baseline is None:
         raise UsageError("--force goes with --write-baseline")
+    if options.baseline is not None and options.write_baseline is not None:
+        raise UsageError("--baseline does not go with --write-baseline")
+    if options.unsafe_fixes and not options.fix and not options.diff:
+        raise UsageError("--unsafe-fixes goes with --fix or --diff")
+    if options.stdin_filename is not None and options.paths != (_STDIN,):
+        raise UsageError("--stdin-filename goes with the path -")
 
 
 def _inputs(options: Options) -> Input:
@@ -114,17 +122,32 @@ def _inputs(options: Options) -> Input:
         options.select, options.ignore, options.sglang, options.pedantic, options.use_cache
     )
     is_stdin = options.paths == (_STDIN,)
-    if options.write_baseline is not None and options.baseline is not None:
-        raise UsageError("--baseline does not go with --write-baseline")
     return Input(
         paths=(stdin_path(options.stdin_filename),) if is_stdin else options.paths,
         choices=choices,
-        text=sys.stdin.buffer.read() if is_stdin else None,
+        text=_standard_input() if is_stdin else None,
         baseline=options.baseline,
         use_baseline=options.write_baseline is None,
         use_cache=options.use_cache,
         jobs=options.jobs,
+        writes=tuple(_files_to_write(options)),
     )
+
+
+def _files_to_write(options: Options) -> Iterator[tuple[str, Path]]:
+    if options.output_file is not None:
+        yield "--output-file", options.output_file
+    if options.write_baseline is not None:
+        yield "--write-baseline", options.write_baseline
+
+
+def _standard_input() -> bytes:
+    if sys.stdin is None:
+        raise UsageError("-: standard input is closed")
+    try:
+        return sys.stdin.buffer.read()
+    except OSError as error:
+        raise UsageError(f"-: cannot be read: {error.strerror or error}") from error
 
 
 def _fix(found: Run, options: Options, inputs: Input) -> Fixed:
@@ -164,7 +187,9 @@ def _counts(fixed: Fixed, options: Options) -> Counts:
         ignored=len(fixed.applied) if ignoring else 0,
         suppressed=sum(item.kind == "comment" for item in everything),
         known=sum(item.kind == "baseline" for item in everything),
-        gone=len(fixed.run.fixed),
+        gone=0 if options.write_baseline else len(fixed.run.fixed),
+        taken_out=len(fixed.run.fixed) if options.write_baseline else 0,
+        not_added=fixed.run.not_added,
         applied=0 if options.diff or ignoring else len(fixed.applied),
         would_apply=len(fixed.applied) if options.diff else 0,
         more=fixed.more,
@@ -207,8 +232,7 @@ def _write_fixed_text(fixed: Fixed, text: bytes) -> None:
 
 def _write_file(path: Path, text: str) -> None:
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(text.encode("utf-8", "backslashreplace"))
+        write_whole(path, text.encode("utf-8", "backslashreplace"))
     except OSError as error:
         reason = error.strerror or error
         raise UsageError(f"--output-file: {path}: cannot be written: {reason}") from error
@@ -218,14 +242,14 @@ def _show_diff(fixed: Fixed, made: Report) -> None:
     from kvlint.fixing.diff import unified_diff
 
     for change in fixed.changes:
-        name = made.shown_path(change.path)
+        name = made.path_from_root(change.path)
         sys.stdout.buffer.write(unified_diff(name, change.source.data, change.data))
     sys.stdout.flush()
 
 
 def _show_fixes(fixed: Fixed, made: Report) -> None:
     for change in fixed.changes:
-        print(f"{made.shown_path(change.path)}:", file=sys.stderr)
+        print(f"{on_one_line(made.shown_path(change.path))}:", file=sys.stderr)
         for finding in change.applied:
             title = finding.fix.title if finding.fix else ""
             print(f"    {finding.code} line {finding.span.line}: {title}", file=sys.stderr)

@@ -23,7 +23,7 @@ def show_settings(path: Path, output_format: str) -> int:
     """Each key with its value and origin. A wrong key or code is an error here too."""
     place = absolute(path)
     if not os.path.exists(place):
-        print(f"kvlint: {path}: no such file or folder", file=sys.stderr)
+        print(f"kvlint: error: {path}: no such file or folder", file=sys.stderr)
         return NOTHING_THERE
     settings = SettingsFinder().at(place if os.path.isdir(place) else place.parent)
     rules_of(settings)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from kvlint.catalogue.choose import CatalogueError, Choice, choose
+from kvlint.catalogue.embed import embedded_versions
 from kvlint.catalogue.pools import (
     MATRIX_ACCESSORS,
     SCHEMA,
@@ -24,6 +25,7 @@ from kvlint.catalogue.pools import (
     signature,
 )
 from kvlint.catalogue.resolve import View
+from kvlint.settings import SettingsFinder
 
 _CELLS = {"works": "yes", "guard": "GUARD", "conditional": "partly", "absent": "-"}
 _LEGEND = "yes: works   GUARD: only raises   partly: raises for some arguments   -: no such method"
@@ -42,11 +44,11 @@ def show_pools(
     that is not known."""
     try:
         if diff is not None:
-            old, new = (choose(version, None, [], None) for version in diff)
+            old, new = map(_exactly, diff)
             return _show_difference(old, new, output_format)
-        choice = choose(sglang, None, [], Path.cwd())
+        choice = _choice(sglang)
     except CatalogueError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"kvlint: error: {error}", file=sys.stderr)
         return 2
     view = View(choice.catalogue)
     if name is None:
@@ -56,9 +58,35 @@ def show_pools(
         near = close_names(view, name)
         hint = f"; did you mean {' or '.join(near)}?" if near else ""
         version = choice.catalogue.version
-        print(f"error: SGLang {version} has no pool class {name}{hint}", file=sys.stderr)
+        print(f"kvlint: error: SGLang {version} has no pool class {name}{hint}", file=sys.stderr)
         return 2
     return _show_class(view, own.qualname, choice, output_format)
+
+
+def _exactly(wanted: str) -> Choice:
+    """The very release that is named: a neighbour of it differs from others in other ways.
+
+    Raises CatalogueError.
+    """
+    found = choose(wanted, None, [], None)
+    if not found.exact:
+        known = ", ".join(embedded_versions())
+        raise CatalogueError(f"SGLang {wanted} is not known; known: {known}")
+    return found
+
+
+def _choice(sglang: str | None) -> Choice:
+    """The release asked for, else as a check of the working folder would choose it.
+
+    Raises CatalogueError and SettingsError.
+    """
+    settings = SettingsFinder().at(Path.cwd())
+    try:
+        return choose(sglang, settings.sglang, [], settings.root)
+    except CatalogueError as error:
+        if sglang is None and settings.sglang is not None:
+            raise CatalogueError(f"{settings.place('sglang')}: {error}") from error
+        raise
 
 
 def _show_matrix(view: View, choice: Choice, output_format: str) -> int:

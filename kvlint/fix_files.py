@@ -38,7 +38,8 @@ def fix_run(run: Run, inputs: Input, unsafe: bool, write: Write | None) -> Fixed
             continue
         outcome = fix_text(source, item.findings, rechecker(item, inputs), unsafe)
         change = Change(item.path, source, outcome.data, outcome.applied)
-        failure = _write(change, write) if change.data != source.data and write else None
+        changed = change.data != source.data
+        failure = _write(change, write, "was not fixed") if changed and write else None
         if failure is not None:
             failures.append(failure)
             judged.append(item)
@@ -57,11 +58,11 @@ def _after(item: Judged, source: SourceFile, outcome: FixOutcome) -> Judged:
     return replace(item, source=text, findings=outcome.remaining)
 
 
-def _write(change: Change, write: Write) -> FileError | None:
+def _write(change: Change, write: Write, consequence: str) -> FileError | None:
     try:
         write(change.path, change.source.data, change.data)
     except WriteError as error:
-        return FileError(change.path, str(error))
+        return FileError(change.path, f"{consequence}: it {error}")
     return None
 
 
@@ -76,7 +77,7 @@ def add_ignores(run: Run, reason: str, write: Write = write_atomically) -> Fixed
     failures: list[FileError] = []
     for item in run.judged:
         change = _with_ignores(item, reason)
-        failure = _write(change, write) if change else None
+        failure = _write(change, write, "got no suppression comment") if change else None
         if failure is not None:
             failures.append(failure)
         elif change is not None:

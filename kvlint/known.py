@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from kvlint import baseline
-from kvlint.baseline import Compared, Entry, Scope
+from kvlint.baseline import BaselineError, Compared, Entry, Scope
 from kvlint.errors import UsageError
 from kvlint.findings import Finding
 from kvlint.plan import Group
-from kvlint.run import SYNTAX_ERROR, Judged, Run
+from kvlint.run import SYNTAX_ERROR, Input, Judged, Run
 from kvlint.source.files import absolute
 from kvlint.source.text import SourceFile
 from kvlint.suppressions import Suppressed
+from kvlint.writing import write_whole
 
 
 def read(path: Path) -> tuple[Entry, ...]:
@@ -22,12 +24,26 @@ def read(path: Path) -> tuple[Entry, ...]:
     return baseline.read(absolute(path))
 
 
+def read_for(group: Group, inputs: Input) -> tuple[Entry, ...]:
+    """The entries of the baseline that holds for a group of files. Raises UsageError, which names
+    the settings where they name the baseline."""
+    path = inputs.baseline_for(group)
+    if path is None:
+        return ()
+    try:
+        return read(path)
+    except BaselineError as error:
+        if inputs.baseline is not None:
+            raise
+        raise UsageError(f"{group.settings.place('baseline')}: baseline: {error}") from error
+
+
 def without(
-    judged: Sequence[Judged], group: Group, path: Path
+    judged: Sequence[Judged], group: Group, entries: Iterable[Entry], path: Path
 ) -> tuple[list[Judged], tuple[Entry, ...]]:
     """A group's results with known findings counted as suppressed, and the entries fixed."""
     root = absolute(path).parent
-    compared = _compare(judged, read(path), root, Scope(frozenset(group.files), group.codes))
+    compared = _compare(judged, entries, root, Scope(frozenset(group.files), group.codes))
     return [_without(item, compared.known) for item in judged], compared.fixed
 
 
@@ -40,20 +56,23 @@ def unknown(item: Judged, entries: Iterable[Entry], root: Path) -> tuple[Finding
 def write(run: Run, path: Path, force: bool) -> Run:
     """Write a run's findings to a baseline and count those that it then knows as suppressed.
 
-    A baseline that exists only loses what is fixed, unless forced. Raises UsageError.
+    A baseline that exists only loses what is fixed, unless forced; a file that is no baseline is
+    never overwritten. Raises UsageError.
     """
     path = absolute(path)
-    shrinks = path.exists() and not force
-    before = baseline.read(path) if shrinks else _entries(run.judged, path.parent)
+    before = baseline.read(path) if os.path.lexists(path) else None
+    shrinks = before is not None and not force
+    if before is None or not shrinks:
+        before = _entries(run.judged, path.parent)
     compared = _compare(run.judged, before, path.parent, run.scope)
     data = baseline.render(baseline.shrunk(before, compared))
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
+        write_whole(path, data)
     except OSError as error:
         raise UsageError(f"{path}: cannot be written: {error.strerror or error}") from error
     judged = tuple(_without(item, compared.known) for item in run.judged)
-    return replace(run, judged=judged, fixed=compared.fixed)
+    not_added = len(_findings(judged)[0])
+    return replace(run, judged=judged, fixed=compared.fixed, not_added=not_added)
 
 
 def _compare(

@@ -17,13 +17,15 @@ SYNTAX_ERROR = "KV001"
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """What to check. `text` stands for standard input: the content of the only path."""
+    """What to check. `text` stands for standard input: the content of the only path. `writes` are
+    the files that the run is to make, each with its option."""
 
     paths: tuple[Path, ...]
     choices: Choices = field(default_factory=Choices)
     text: bytes | None = None
     baseline: Path | None = None
     use_baseline: bool = True
+    writes: tuple[tuple[str, Path], ...] = ()
     use_cache: bool = True
     jobs: int = 0
 
@@ -46,13 +48,15 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Everything a run found. `fixed` are entries of baselines that are no longer found."""
+    """Everything a run found. `fixed` are entries of baselines that are no longer found;
+    `not_added` counts the findings that a baseline did not take, since it may only shrink."""
 
     selection: Selection
     groups: tuple[Group, ...]
     judged: tuple[Judged, ...]
     scope: Scope
     fixed: tuple[Entry, ...] = ()
+    not_added: int = 0
 
     @property
     def has_syntax_error(self) -> bool:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from kvlint.errors import UsageError
+from kvlint.toml_errors import place_and_reason
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -188,9 +189,8 @@ def _load(path: Path, text: str) -> dict[str, Any]:
     try:
         tables: dict[str, Any] = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        where = re.search(r"at line (\d+)", str(error))
-        line = where.group(1) if where else str(text.count("\n") + 1)
-        raise SettingsError(f"{path}:{line}: is not valid TOML: {error}") from error
+        line, reason = place_and_reason(error, text)
+        raise SettingsError(f"{path}:{line}: is not valid TOML: {reason}") from error
     return tables
 
 

@@ -14,7 +14,7 @@ from typing import Literal
 
 from kvlint.findings import Edit, Finding, Fix, Span
 from kvlint.rules import Rule
-from kvlint.selection import UnknownSelector, rule_named
+from kvlint.selection import UnknownSelector, codes_of, rule_named
 from kvlint.source.comments import Comment, comments
 from kvlint.source.text import SourceFile
 
@@ -205,10 +205,19 @@ def _problem(directive: Directive, policy: Policy) -> str:
         try:
             rule_named(name, policy.rules)
         except UnknownSelector as error:
+            if _stands_for_several(name, policy.rules):
+                return f"names {name!r}: a comment takes codes and names, no prefixes and no ALL"
             return f"names an {error}"
     if policy.require_reason and not directive.reason:
         return "gives no reason"
     return ""
+
+
+def _stands_for_several(name: str, rules: Sequence[Rule]) -> bool:
+    try:
+        return bool(codes_of(name.upper(), rules))
+    except UnknownSelector:
+        return False
 
 
 def _unused(

@@ -3,10 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
-from kvlint.rules import HEADINGS, Rule, RuleError, builtin_rules, load_rules, parse_rule
+from kvlint.analysis import CHECKS
+from kvlint.catalogue.families import Family
+from kvlint.rules import CHECKS as RULE_CHECKS
+from kvlint.rules import (
+    FAMILIES,
+    HEADINGS,
+    PROBE_KINDS,
+    Rule,
+    RuleError,
+    builtin_rules,
+    load_rules,
+    parse_rule,
+)
+from kvlint.runtime.model import ProbeKind
 from tests.marks import marks, unmarked
 from tests.rules_index import INDEX, rules_index
 from tests.running import check, kvlint
@@ -70,11 +84,104 @@ def test_an_unknown_key_in_the_front_matter_is_named() -> None:
 
 
 def test_a_code_that_is_taken_is_named_with_both_files(tmp_path: Path) -> None:
-    first = builtin_rules()[0]
-    copy = tmp_path / "copy.md"
-    copy.write_text(first.path.read_text(encoding="utf-8"), encoding="utf-8")
-    with pytest.raises(RuleError, match=rf"{copy}.*taken by .*{first.path.name}"):
-        load_rules([first.path.parent, copy])
+    for name in ("a.md", "b.md"):
+        (tmp_path / name).write_text(own_rule(), encoding="utf-8")
+    first, second = tmp_path / "a.md", tmp_path / "b.md"
+    with pytest.raises(RuleError) as error:
+        load_rules([tmp_path])
+    assert str(error.value) == f"{second}: OWN101 own-rule is taken by {first}"
+
+
+def own_rule(old: str = "", new: str = "") -> str:
+    """A rule file of somebody's own, with one text replaced."""
+    rule = next(rule for rule in builtin_rules() if rule.code == "KV101")
+    text = rule.path.read_text(encoding="utf-8")
+    text = text.replace('code = "KV101"', 'code = "OWN101"').replace(rule.name, "own-rule")
+    assert old in text
+    return text.replace(old, new, 1)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            'check = "guarded_accessor"',
+            'check = "os.system"',
+            ":7: check 'os.system' is none of absent_accessor, capability_probe, guarded_accessor,"
+            " raw_buffer_write, sub_pool_reference, sub_pool_write, builtin, launch",
+        ),
+        (
+            'fixable = "sometimes"',
+            'fixable = "zzz"',
+            ":12: fixable 'zzz' is none of none, sometimes, always",
+        ),
+        (
+            'code = "OWN101"',
+            'code = "KV666"',
+            ":2: code KV666: KV is for kvlint's own, take other letters",
+        ),
+        ("misuse = ", "misues = ", ":20: probe: unknown key 'misues'; known: pool, misuse, kind"),
+        (
+            'kind = ["guard", "fix"]',
+            'kind = ["zzz"]',
+            ":21: probe: kind must be a list of guard, facts, fix, necessity, writer, launch",
+        ),
+        (
+            "accessors = ",
+            "accesors = ",
+            ":15: parameters: unknown key 'accesors'; known: accessors, classes, family, rest",
+        ),
+        (
+            'family = "single-kv"',
+            'family = "zzz"',
+            ":16: parameters: family must be one of single-kv, k-only, no-op, composite",
+        ),
+        ('severity = "error"', "severity = 1", ":5: severity is missing or no text"),
+        ('code = "OWN101"\n', "", ":1: code is missing or no text"),
+        ('sglang = "', 'sglang = "=', ":6: sglang: Invalid specifier"),
+        ('check = "guarded_accessor"', "check = = 1", ":7: is not valid TOML: Invalid value"),
+        ('code = "OWN101"', 'pedantic = 1\ncode = "OWN101"', ":2: pedantic must be true or false"),
+        ("+++\n", "", ":1: front matter between two +++ lines is missing"),
+    ],
+)
+def test_a_rule_file_that_is_wrong_is_named_with_its_line(
+    tmp_path: Path, old: str, new: str, message: str
+) -> None:
+    file = tmp_path / "own.md"
+    file.write_text(own_rule(old, new), encoding="utf-8")
+    with pytest.raises(RuleError) as error:
+        load_rules([file])
+    assert str(error.value).startswith(f"{file}{message}")
+
+
+def test_a_check_that_goes_by_codes_is_for_kvlints_own_rules(tmp_path: Path) -> None:
+    front, _, rest = own_rule().partition("[parameters]")
+    probe = "[probe]" + rest.partition("[probe]")[2]
+    file = tmp_path / "own.md"
+    file.write_text(front.replace("guarded_accessor", "launch") + probe, encoding="utf-8")
+    with pytest.raises(RuleError) as error:
+        load_rules([file])
+    assert str(error.value) == f"{file}:7: check 'launch' serves kvlint's own rules only"
+
+
+def test_a_rule_file_that_is_no_utf8_is_named_with_its_line(tmp_path: Path) -> None:
+    file = tmp_path / "own.md"
+    file.write_bytes(b"+++\ncode = '\xff'\n+++\n")
+    with pytest.raises(RuleError) as error:
+        load_rules([file])
+    assert str(error.value) == f"{file}:2: is not valid UTF-8"
+
+
+def test_a_folder_without_rule_files_is_named(tmp_path: Path) -> None:
+    with pytest.raises(RuleError) as error:
+        load_rules([tmp_path])
+    assert str(error.value) == f"{tmp_path}: holds no rule files (*.md)"
+
+
+def test_every_check_that_a_rule_can_name_is_there() -> None:
+    assert set(RULE_CHECKS) == set(CHECKS)
+    assert get_args(Family) == FAMILIES
+    assert get_args(ProbeKind) == PROBE_KINDS
 
 
 def test_the_index_in_the_documentation_is_the_one_of_the_rules() -> None:

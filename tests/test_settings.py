@@ -91,8 +91,8 @@ def test_of_two_in_one_folder_kvlint_toml_wins(tmp_path: Path) -> None:
         ('require-reason = "yes"\n', ':1: require-reason must be true or false, not "yes"'),
         ("sglang = 0.5\n", ":1: sglang must be a text, not 0.5"),
         ('per-file-ignores = ["KV1"]\n', ":1: per-file-ignores must be a table of patterns"),
-        ("select = [\n", ":2: is not valid TOML"),
-        ("a = 1\nb = = 2\n", ":2: is not valid TOML"),
+        ("select = [\n", ":2: is not valid TOML: Invalid value at the end"),
+        ("a = 1\nb = = 2\n", ":2: is not valid TOML: Invalid value (column 5)"),
     ],
 )
 def test_an_error_names_the_file_and_the_line(tmp_path: Path, text: str, message: str) -> None:

@@ -18,10 +18,12 @@ __all__ = ["CatalogueError", "Choice", "choose"]
 
 @dataclass(frozen=True)
 class Choice:
-    """The catalogue, and where it comes from, as a sentence for people."""
+    """The catalogue, and where it comes from, as a sentence for people. Not `exact`: the release
+    that was named is not known, and this one serves in its place."""
 
     catalogue: Catalogue
     reason: str
+    exact: bool = True
 
 
 @dataclass(frozen=True)
@@ -117,7 +119,8 @@ def _installed(project: Path | None) -> _Wish | None:
 def _release(wish: _Wish) -> Choice:
     version, how = _embedded_for(wish.text)
     reason = f"SGLang {version}, {how} {wish.text}, {wish.source}" if how else ""
-    return Choice(load_embedded(version), reason or f"SGLang {version}, {wish.source}")
+    reason = reason or f"SGLang {version}, {wish.source}"
+    return Choice(load_embedded(version), reason, exact=not how)
 
 
 def _embedded_for(text: str) -> tuple[str, str]:

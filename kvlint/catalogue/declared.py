@@ -12,6 +12,7 @@ from typing import Any
 from packaging.requirements import InvalidRequirement, Requirement
 
 from kvlint.catalogue.tree import CatalogueError
+from kvlint.toml_errors import place_and_reason
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -58,10 +59,11 @@ def _from_pyproject(path: Path) -> Iterator[str]:
     try:
         document: dict[str, Any] = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        where = re.search(r"at line (\d+)", str(error))
-        line = where.group(1) if where else str(text.count("\n") + 1)
-        raise CatalogueError(f"{path}:{line}: is not valid TOML: {error}") from error
-    project = document.get("project", {})
+        line, reason = place_and_reason(error, text)
+        raise CatalogueError(f"{path}:{line}: is not valid TOML: {reason}") from error
+    project = document.get("project")
+    if not isinstance(project, dict):
+        project = {}
     yield from _strings(project.get("dependencies"))
     for table in (project.get("optional-dependencies"), document.get("dependency-groups")):
         for group in table.values() if isinstance(table, dict) else ():

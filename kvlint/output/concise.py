@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kvlint.findings import Finding
-from kvlint.output.style import Style, harmless
+from kvlint.output.style import Style, harmless, on_one_line
 from kvlint.report import Report
 
 
@@ -12,7 +12,7 @@ def render(report: Report, style: Style) -> str:
 
 
 def headline(report: Report, finding: Finding, style: Style, code_color: str = "red") -> str:
-    path = style.paint(harmless(report.shown_path(finding.path)), "bold")
+    path = style.paint(on_one_line(report.shown_path(finding.path)), "bold")
     place = f"{path}:{finding.span.line}:{finding.span.column}:"
     message = harmless(" ".join(finding.message.split()))
     mark = fix_mark(finding)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kvlint.findings import Finding
-from kvlint.output.style import Style
+from kvlint.output.style import Style, harmless
 from kvlint.report import Report
 
 _LEVELS = {"error": "error", "warning": "warning", "hint": "notice"}
@@ -36,7 +36,7 @@ def _finding(report: Report, finding: Finding) -> str:
 
 
 def _data(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return harmless(text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A"))
 
 
 def _property(text: str) -> str:

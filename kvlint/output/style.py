@@ -42,6 +42,11 @@ def harmless(text: str) -> str:
     return _CONTROL.sub(lambda match: f"\\x{ord(match.group()):02x}", text)
 
 
+def on_one_line(text: str) -> str:
+    """The same, line ends and tabs too: names of files may hold them."""
+    return harmless(text).replace("\n", "\\n").replace("\t", "\\t")
+
+
 def columns(text: str) -> int:
     """Columns that `text` takes on a terminal."""
     if text.isascii():

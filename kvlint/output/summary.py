@@ -7,19 +7,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kvlint.findings import FileError
-from kvlint.output.style import harmless
+from kvlint.output.style import harmless, on_one_line
 from kvlint.report import Report
 from kvlint.source.files import Selection
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Of fixes and suppressions. `gone`: entries of a baseline that are fixed; `more`: fixes that
-    --unsafe-fixes would add."""
+    """Of fixes and suppressions. `gone`: entries of a baseline that are fixed, and `taken_out`:
+    those that are no longer in it; `not_added`: findings that --force would add; `more`: fixes
+    that --unsafe-fixes would add."""
 
     suppressed: int = 0
     known: int = 0
     gone: int = 0
+    taken_out: int = 0
+    not_added: int = 0
     applied: int = 0
     would_apply: int = 0
     more: int = 0
@@ -31,10 +34,10 @@ class Counts:
 def complaints(report: Report, selection: Selection) -> Iterator[str]:
     """A line for each input that could not be checked."""
     for path in selection.missing:
-        yield f"{harmless(report.shown_path(path))}: error: no such file or folder"
+        yield f"{on_one_line(report.shown_path(path))}: error: no such file or folder"
     for path in selection.bare:
         yield (
-            f"{harmless(report.shown_path(path))}: error: holds nothing to check"
+            f"{on_one_line(report.shown_path(path))}: error: holds nothing to check"
             " (no Python or launch file, or all are excluded)"
         )
     for error in report.errors:
@@ -42,7 +45,7 @@ def complaints(report: Report, selection: Selection) -> Iterator[str]:
 
 
 def _place(report: Report, error: FileError) -> str:
-    parts = [harmless(report.shown_path(error.path))]
+    parts = [on_one_line(report.shown_path(error.path))]
     if error.line is not None:
         parts.append(str(error.line))
         parts += [str(error.column)] if error.column is not None else []
@@ -56,9 +59,14 @@ def summary(report: Report, counts: Counts) -> str:
 def _found(report: Report) -> Iterator[str]:
     checked = _number(report.files, "file")
     releases = "; ".join(release.reason for release in report.releases)
-    where = f"{checked} checked{f' against {releases}' if releases else ''}"
+    against = f" against {releases}" if releases and report.files else ""
+    unread = f"; {report.unread:,} could not be checked" if report.unread else ""
+    where = f"{checked} checked{against}{unread}"
     if not report.findings:
-        yield f"No findings ({where})." if report.files else "Nothing to check."
+        if report.files:
+            yield f"No findings ({where})."
+        else:
+            yield "Nothing could be checked." if report.unread else "Nothing to check."
         return
     by_severity = Counter(finding.severity for finding in report.findings)
     listed = [_number(by_severity[s], s) for s in ("error", "warning", "hint") if by_severity[s]]
@@ -93,8 +101,14 @@ def _hidden(counts: Counts) -> Iterator[str]:
     if counts.known:
         yield f"{counts.known} known to the baseline."
     if counts.gone:
+        are, them = ("is", "it") if counts.gone == 1 else ("are", "them")
         entries = _number(counts.gone, "entry", "entries")
-        yield f"{entries} of the baseline fixed: --write-baseline takes them out."
+        yield f"{entries} of the baseline {are} fixed: --write-baseline takes {them} out."
+    if counts.taken_out:
+        entries = _number(counts.taken_out, "entry", "entries")
+        yield f"Took {entries} out of the baseline: fixed."
+    if counts.not_added:
+        yield f"{counts.not_added:,} not added to the baseline: only --force adds to it."
 
 
 def _number(count: int, one: str, many: str = "") -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from kvlint.findings import Evidence, Finding
 from kvlint.output.concise import headline
 from kvlint.output.frame import frame, margin_of
-from kvlint.output.style import Style, harmless, wrapped
+from kvlint.output.style import Style, harmless, on_one_line, wrapped
 from kvlint.report import Report
 from kvlint.suppressions import Suppressed
 
@@ -71,7 +71,7 @@ def _step(report: Report, finding: Finding, evidence: Evidence) -> str:
     path = evidence.path or finding.path
     place = f"line {evidence.line}"
     if path != finding.path:
-        place = f"{report.shown_path(path)}:{evidence.line}"
+        place = f"{on_one_line(report.shown_path(path))}:{evidence.line}"
     return evidence.text if place in evidence.text else f"{evidence.text} ({place})"
 
 

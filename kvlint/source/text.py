@@ -14,6 +14,7 @@ from pathlib import Path
 from kvlint.findings import FileError, Span
 
 MAX_BYTES = 10 * 1024 * 1024
+_DECLARED = re.compile(rb"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 _NEWLINE = re.compile(r"\r\n|\n|\r")
 
 
@@ -114,10 +115,14 @@ def decode_source(path: Path, data: bytes) -> SourceFile:
     try:
         encoding = _encoding(data)
     except (SyntaxError, LookupError) as error:
-        raise SourceError(FileError(path, f"its encoding is not understood: {error}", 1)) from error
+        line, declared = _declaration(body)
+        message = f"its encoding is not understood: {error}"
+        if has_bom and declared:
+            message = f"is declared as {declared}, but starts with the byte order mark of UTF-8"
+        raise SourceError(FileError(path, message, line)) from error
     if not _holds_ascii(encoding):
         message = f"its encoding is not understood: {encoding} is none for source text"
-        raise SourceError(FileError(path, message, 1))
+        raise SourceError(FileError(path, message, _declaration(body)[0]))
     try:
         text = body.decode(encoding)
     except UnicodeDecodeError as error:
@@ -138,6 +143,15 @@ def _holds_ascii(encoding: str) -> bool:
         )
     except (LookupError, ValueError):
         return False
+
+
+def _declaration(body: bytes) -> tuple[int, str]:
+    """The line that declares the encoding, and what it says; line 1 and nothing without one."""
+    for number, line in enumerate(body.splitlines()[:2], 1):
+        found = _DECLARED.match(line)
+        if found:
+            return number, found.group(1).decode("ascii")
+    return 1, ""
 
 
 def _encoding(data: bytes) -> str:

@@ -120,7 +120,7 @@ def test_installed_in_the_projects_environment(tmp_path: Path) -> None:
 def test_broken_pyproject_is_named(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text("[project\n")
 
-    with pytest.raises(CatalogueError, match=r"pyproject\.toml is not valid TOML"):
+    with pytest.raises(CatalogueError, match=r"pyproject\.toml:1: is not valid TOML: .* \(col"):
         choose(None, None, [], tmp_path)
 
 

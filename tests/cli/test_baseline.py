@@ -47,8 +47,10 @@ def test_fixed_entries_are_reported_and_taken_out(project: Path, kvlint: Kvlint)
     (project / "bad.py").write_text(GOOD)
     done = kvlint("check", "bad.py", "other.py", "--baseline", "known.json")
     assert done.status == 0
-    assert "1 entry of the baseline fixed" in done.err
-    assert kvlint("check", "bad.py", "other.py", "--write-baseline", "known.json").status == 0
+    assert "1 entry of the baseline is fixed: --write-baseline takes it out." in done.err
+    done = kvlint("check", "bad.py", "other.py", "--write-baseline", "known.json")
+    assert done.status == 0
+    assert done.err.endswith("1 known to the baseline. Took 1 entry out of the baseline: fixed.\n")
     assert entries(project / "known.json") == [("other.py", "KV101")]
 
 
@@ -69,6 +71,7 @@ def test_a_baseline_grows_only_by_force(project: Path, kvlint: Kvlint) -> None:
     done = kvlint("check", "bad.py", "other.py", "--write-baseline", "known.json")
     assert done.status == 1
     assert done.out.startswith("other.py:5:12: KV101")
+    assert "1 not added to the baseline: only --force adds to it." in done.err
     assert entries(project / "known.json") == [("bad.py", "KV101")]
     done = kvlint("check", "bad.py", "other.py", "--write-baseline", "known.json", "--force")
     assert done.status == 0
@@ -80,6 +83,45 @@ def test_a_baseline_can_stand_in_the_settings(project: Path, kvlint: Kvlint) -> 
     kvlint("check", "bad.py", "--write-baseline", "known.json")
     (project / "kvlint.toml").write_text('sglang = "0.5.23"\nbaseline = "known.json"\n')
     assert kvlint("check", "bad.py").status == 0
+
+
+def test_settings_that_name_no_baseline_are_named_with_their_line(
+    project: Path, kvlint: Kvlint
+) -> None:
+    (project / "bad.py").write_text(BAD)
+    (project / "kvlint.toml").write_text('sglang = "0.5.23"\nbaseline = "gone.json"\n')
+    done = kvlint("check", "bad.py")
+    assert (done.status, done.out) == (2, "")
+    assert done.err == (
+        f"kvlint: error: {project / 'kvlint.toml'}:2: baseline: {project / 'gone.json'}:"
+        " cannot be read: No such file or directory\n"
+    )
+
+
+def test_a_baseline_is_no_input(project: Path, kvlint: Kvlint) -> None:
+    (project / "bad.py").write_text(BAD)
+    kvlint("check", ".", "--write-baseline", "known.json")
+    (project / "kvlint.toml").write_text('sglang = "0.5.23"\nbaseline = "known.json"\n')
+    for arguments in (
+        ("check", "."),
+        ("check", ".", "--baseline", "known.json"),
+        ("check", ".", "--write-baseline", "known.json"),
+    ):
+        assert "(1 file checked against" in kvlint(*arguments).err, arguments
+
+
+def test_a_file_that_is_no_baseline_is_not_overwritten(project: Path, kvlint: Kvlint) -> None:
+    (project / "bad.py").write_text(BAD)
+    (project / "notes.txt").write_text("words\n")
+    for arguments, message in (
+        (("bad.py", "--write-baseline", "bad.py"), "--write-baseline: bad.py is one of the files"),
+        (("bad.py", "--write-baseline", "notes.txt"), "notes.txt:1: is no JSON"),
+    ):
+        done = kvlint("check", *arguments, "--force")
+        assert (done.status, done.out) == (2, "")
+        assert message in done.err
+    assert (project / "bad.py").read_text() == BAD
+    assert (project / "notes.txt").read_text() == "words\n"
 
 
 def test_a_known_finding_is_not_fixed(project: Path, kvlint: Kvlint) -> None:

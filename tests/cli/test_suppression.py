@@ -84,7 +84,8 @@ def test_what_only_looks_like_a_suppression(project: Path, kvlint: Kvlint, body:
         ("# kvlint: ignore[]", "names no rule"),
         ("# kvlint: ignore because", "names no rule"),
         ("# kvlint: ignore[KV101", "has a bracket that is not closed"),
-        ("# kvlint: ignore[KV1]", "names an unknown rule 'KV1'"),
+        ("# kvlint: ignore[KV1]", "names 'KV1': a comment takes codes and names"),
+        ("# kvlint: ignore[KV9]", "names an unknown rule 'KV9'"),
         ("# kvlint: igore[KV101]", "says 'igore': want ignore or file-ignore"),
     ],
 )

@@ -13,9 +13,11 @@ import pytest
 from kvlint.findings import Edit, Evidence, FileError, Finding, Fix, Span, Suggestion
 from kvlint.output.render import render, statistics
 from kvlint.output.style import Style
+from kvlint.output.summary import Counts, complaints, summary
 from kvlint.report import Release, Report
 from kvlint.rules import builtin_rules
 from kvlint.settings import OutputFormat
+from kvlint.source.files import Selection
 from kvlint.source.text import decode_source
 from kvlint.suppressions import Suppressed
 
@@ -295,6 +297,50 @@ def test_statistics_as_table_and_json() -> None:
         "count": 1,
         "fixable": 1,
     }
+
+
+def named(name: str) -> Report:
+    """A report with one finding, and one complaint, about a file of this name."""
+    source = decode_source(ROOT / name, b"x = 1\n")
+    finding = Finding("KV101", "a-b", source.path, Span(1, 1, 1, 2), "error", "words")
+    error = FileError(source.path, "is odd")
+    return Report(ROOT, (finding,), errors=(error,), sources={source.path: source})
+
+
+def test_a_name_with_line_ends_stays_on_one_line() -> None:
+    report = named("a\nb\tc\x1b.py")
+    shown = "a\\nb\\tc\\x1b.py"
+    assert rendered("concise", report) == f"{shown}:1:1: KV101 words\n"
+    assert rendered("text", report).startswith(f"{shown}:1:1: KV101 words\n")
+    assert list(complaints(report, Selection())) == [f"{shown}: error: is odd"]
+    assert [line.partition(",line=")[0] for line in rendered("github", report).splitlines()] == [
+        "::error title=kvlint KV101 a-b,file=a%0Ab\tc\\x1b.py",
+        "::error file=a%0Ab\tc\\x1b.py",
+    ]
+    assert json.loads(rendered("json", report))["findings"][0]["path"] == "a\nb\tc\x1b.py"
+
+
+@pytest.mark.parametrize("output_format", ["text", "concise", "json", "github", "gitlab"])
+def test_a_name_that_is_no_utf8_is_written_with_escapes(output_format: OutputFormat) -> None:
+    text = rendered(output_format, named("a\udcff.py"))
+    text.encode("utf-8")
+    assert "udcff" not in text
+    assert "\\xff.py" in text
+
+
+@pytest.mark.parametrize(
+    ("files", "unread", "text"),
+    [
+        (1, 0, "No findings (1 file checked against SGLang 0.5.23)."),
+        (2, 1, "No findings (2 files checked against SGLang 0.5.23; 1 could not be checked)."),
+        (0, 1, "Nothing could be checked."),
+        (0, 0, "Nothing to check."),
+    ],
+)
+def test_the_summary_counts_what_was_checked(files: int, unread: int, text: str) -> None:
+    release = Release("0.5.23", "SGLang 0.5.23")
+    report = Report(ROOT, files=files, unread=unread, releases=(release,))
+    assert summary(report, Counts()) == text
 
 
 def test_control_characters_are_harmless_in_text_and_xml() -> None:
