@@ -30,11 +30,19 @@ class Style:
 
 
 def style_for(stream: TextIO) -> Style:
-    """Plain unless `stream` is a terminal; NO_COLOR and TERM=dumb are respected. COLUMNS, else
-    the terminal, else 80 gives the width."""
+    """Plain unless `stream` is a terminal, or FORCE_COLOR says so; NO_COLOR goes before that.
+    COLUMNS, else the terminal, else 80 gives the width."""
     width = max(NARROWEST, shutil.get_terminal_size((80, 24)).columns)
-    plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
-    return Style(width, color=stream.isatty() and not plain)
+    return Style(width, color=_wants_color(stream))
+
+
+def _wants_color(stream: TextIO) -> bool:
+    if os.environ.get("NO_COLOR"):
+        return False
+    forced = os.environ.get("FORCE_COLOR")
+    if forced:
+        return forced != "0"
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
 def harmless(text: str) -> str:

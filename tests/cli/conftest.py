@@ -43,6 +43,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (folder / "kvlint.toml").write_text('sglang = "0.5.23"\n')
     monkeypatch.chdir(folder)
     monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
     monkeypatch.setenv("KVLINT_TRACEBACK", "1")
     return folder
 

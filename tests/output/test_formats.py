@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from importlib import resources
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 
 from kvlint.findings import Edit, Evidence, FileError, Finding, Fix, Span, Suggestion
 from kvlint.output.render import render, statistics
-from kvlint.output.style import Style
+from kvlint.output.style import Style, style_for
 from kvlint.output.summary import Counts, complaints, summary
 from kvlint.report import Release, Report
 from kvlint.rules import builtin_rules
@@ -341,6 +342,37 @@ def test_the_summary_counts_what_was_checked(files: int, unread: int, text: str)
     release = Release("0.5.23", "SGLang 0.5.23")
     report = Report(ROOT, files=files, unread=unread, releases=(release,))
     assert summary(report, Counts()) == text
+
+
+class Stream(io.StringIO):
+    """A terminal, or none."""
+
+    def __init__(self, terminal: bool) -> None:
+        super().__init__()
+        self.terminal = terminal
+
+    def isatty(self) -> bool:
+        return self.terminal
+
+
+@pytest.mark.parametrize(
+    ("terminal", "variables", "color"),
+    [
+        (True, {}, True),
+        (False, {}, False),
+        (True, {"TERM": "dumb"}, False),
+        (True, {"NO_COLOR": "1"}, False),
+        (False, {"FORCE_COLOR": "1"}, True),
+        (True, {"FORCE_COLOR": "0"}, False),
+        (False, {"FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
+    ],
+)
+def test_colour_is_for_terminals_and_for_those_who_force_it(
+    monkeypatch: pytest.MonkeyPatch, terminal: bool, variables: dict[str, str], color: bool
+) -> None:
+    for name, value in {"TERM": "xterm", "NO_COLOR": "", "FORCE_COLOR": "", **variables}.items():
+        monkeypatch.setenv(name, value)
+    assert style_for(Stream(terminal)).color is color
 
 
 def test_control_characters_are_harmless_in_text_and_xml() -> None:
