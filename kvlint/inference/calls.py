@@ -8,17 +8,11 @@ from collections.abc import Sequence
 from kvlint.inference import containers
 from kvlint.inference.access import call_result, entered, iterated
 from kvlint.inference.annotations import annotation_value
+from kvlint.inference.assignment import assign, forget, path_of
 from kvlint.inference.classes import ancestors, bindings_of_function
 from kvlint.inference.containers import ADDING
 from kvlint.inference.context import Env, Frame, quiet_frame
-from kvlint.inference.expressions import (
-    assign,
-    attribute_at,
-    classes_behind,
-    evaluate,
-    forget,
-    path_of,
-)
+from kvlint.inference.expressions import attribute_at, classes_behind, evaluate
 from kvlint.inference.externals import EXTERNALS
 from kvlint.inference.functions import class_bound, passed_on
 from kvlint.inference.handlers import caught_by_with

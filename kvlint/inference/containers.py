@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 
 from kvlint.inference.access import iterated
+from kvlint.inference.assignment import put_into, with_element, with_item
 from kvlint.inference.context import Env, Frame
-from kvlint.inference.expressions import put_into, with_element, with_item
 from kvlint.inference.values import (
     NEVER,
     NOTHING,

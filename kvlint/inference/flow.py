@@ -8,13 +8,15 @@ from typing import Any
 
 from kvlint.inference.access import entered, iterated
 from kvlint.inference.annotations import annotation_value
+from kvlint.inference.assignment import assign, forget, keep, path_of
 from kvlint.inference.classes import bindings_of_function, class_info
 from kvlint.inference.context import Context, Env, Frame, module_frame
-from kvlint.inference.expressions import assign, combined, evaluate, forget, keep, path_of
+from kvlint.inference.expressions import combined, evaluate
 from kvlint.inference.functions import entry_env, run_function, self_value_of
 from kvlint.inference.handlers import caught_by_try, caught_by_with
 from kvlint.inference.interest import touches
-from kvlint.inference.narrowing import branches, narrow_case
+from kvlint.inference.narrowing import branches
+from kvlint.inference.patterns import narrow_case
 from kvlint.inference.slicing import Slice, names_in
 from kvlint.inference.values import (
     NEVER,

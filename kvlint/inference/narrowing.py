@@ -5,19 +5,12 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from kvlint.findings import Evidence
-from kvlint.inference.access import attribute
 from kvlint.inference.annotations import annotation_value, unquoted
+from kvlint.inference.assignment import keep, path_of
+from kvlint.inference.class_sets import class_tuple, narrow_away, narrow_to
 from kvlint.inference.classes import is_subclass
 from kvlint.inference.context import Context, Env, Frame, quiet_frame
-from kvlint.inference.expressions import (
-    assign,
-    classes_behind,
-    evaluate,
-    forget,
-    keep,
-    path_of,
-)
+from kvlint.inference.expressions import classes_behind, evaluate
 from kvlint.inference.kept_tests import kept_on_self, test_of_self
 from kvlint.inference.values import (
     NOTHING,
@@ -25,17 +18,11 @@ from kvlint.inference.values import (
     Atom,
     ClassObject,
     Constant,
-    Elements,
-    External,
     Function,
     Instance,
-    Items,
-    Nothing,
     TypeOf,
     Value,
     element_of,
-    item_of,
-    join,
     only,
     without_none,
 )
@@ -88,7 +75,7 @@ def _truth(frame: Frame, env: Env, test: ast.expr) -> Branches:
         return _with_test(frame, env, path, kept)
     if path in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
         return dict(env), None
-    known = _quiet(frame, env, test)
+    known = value_of(frame, env, test)
     return _split(env, path, without_none(known) if known.known else known, known)
 
 
@@ -113,7 +100,7 @@ def _silent(frame: Frame) -> Frame:
     return silent
 
 
-def _quiet(frame: Frame, env: Env, node: ast.expr) -> Value:
+def value_of(frame: Frame, env: Env, node: ast.expr) -> Value:
     return evaluate(_silent(frame), dict(env), node)
 
 
@@ -160,7 +147,7 @@ def _identity(
     if subject is None:
         return None
     path, by_name = subject
-    current = _quiet(frame, env, _expression(path))
+    current = value_of(frame, env, _expression(path))
     classes = _by_name(frame.ctx, right) if by_name else _class_names(right)
     if classes is None:
         return None
@@ -173,7 +160,7 @@ def _membership(
     subject = _type_subject(test.left, left)
     if subject is None:
         return None
-    current = _quiet(frame, env, _expression(subject[0]))
+    current = value_of(frame, env, _expression(subject[0]))
     members = element_of(right)
     classes = _by_name(frame.ctx, members) if subject[1] else _class_names(members)
     return _by_type(frame, env, subject[0], current, classes, test) if classes else None
@@ -250,7 +237,7 @@ def _call(frame: Frame, env: Env, test: ast.Call) -> Branches:
         if spelled is not None:
             return _isinstance(frame, env, spelled, "isinstance")
     evaluate(frame, env, test)
-    called = only(_quiet(frame, env, test.func))
+    called = only(value_of(frame, env, test.func))
     if isinstance(called, Function):
         return _type_guard(frame, env, test, called)
     return dict(env), dict(env)
@@ -278,89 +265,13 @@ def _isinstance(frame: Frame, env: Env, test: ast.Call, name: str) -> Branches:
         if inner is None:
             return dict(env), dict(env)
         path = inner[0]
-        known = _quiet(frame, env, _expression(path))
+        known = value_of(frame, env, _expression(path))
     if path is None:
         return dict(env), dict(env)
     step = frame.evidence(f"`{ast.unparse(test)}` holds here", test)
     names = class_tuple(classes_behind(frame, env, wanted))
     true = narrow_to(frame.ctx, known, names, step)
     return _split(env, path, true, narrow_away(frame.ctx, known, names))
-
-
-def class_tuple(classes: Value) -> list[str | None]:
-    """The classes of an `isinstance` test, None for each that is not known."""
-    if classes.atoms is None:
-        return [None]
-    names: list[str | None] = []
-    for atom in classes.atoms:
-        if isinstance(atom, ClassObject):
-            names.append(atom.cls)
-        elif isinstance(atom, Items):
-            names += [name for item in atom.items for name in class_tuple(item)]
-        elif isinstance(atom, Elements):
-            names += class_tuple(atom.element)
-        elif isinstance(atom, External) and atom.name.startswith("builtins."):
-            names.append(atom.name)
-        elif not isinstance(atom, Nothing):
-            names.append(None)
-    return names
-
-
-def narrow_to(ctx: Context, known: Value, names: list[str | None], step: Evidence) -> Value:
-    """Intersection with the classes of an `isinstance` that holds."""
-    if None in names:
-        return UNKNOWN
-    wanted = [name for name in names if name is not None]
-    if known.atoms is None:
-        return Value(frozenset(Instance(name) for name in wanted), (step,))
-    atoms: set[Atom] = set()
-    for atom in known.atoms:
-        if isinstance(atom, Instance):
-            atoms |= {found for name in wanted for found in _meet(ctx, atom, name)}
-        elif not isinstance(atom, (Nothing, Constant)):
-            return UNKNOWN
-    if frozenset(atoms) == known.atoms:
-        return known
-    return Value(frozenset(atoms), known.evidence).because(step)
-
-
-def _meet(ctx: Context, atom: Instance, cls: str) -> list[Instance]:
-    if is_subclass(ctx, atom.cls, cls):
-        return [atom]
-    if atom.exact:
-        return []
-    if is_subclass(ctx, cls, atom.cls):
-        if any(is_subclass(ctx, cls, base) for base in atom.minus):
-            return []
-        minus = frozenset(m for m in atom.minus if is_subclass(ctx, m, cls))
-        return [Instance(cls, False, minus, atom.owner)]
-    common = ctx.view.subclasses(atom.cls) & ctx.view.subclasses(cls)
-    return [Instance(name, owner=atom.owner) for name in sorted(common)]
-
-
-def narrow_away(ctx: Context, known: Value, names: list[str | None]) -> Value:
-    """Difference with the classes of an `isinstance` that fails."""
-    if known.atoms is None:
-        return UNKNOWN
-    atoms: set[Atom] = set()
-    for atom in known.atoms:
-        kept: Instance | None = atom if isinstance(atom, Instance) else None
-        if kept is None:
-            atoms.add(atom)
-            continue
-        for name in names:
-            if name is None or kept is None:
-                continue
-            if is_subclass(ctx, kept.cls, name):
-                kept = None
-            elif not kept.exact and is_subclass(ctx, name, kept.cls):
-                kept = replace(kept, minus=kept.minus | {name})
-            elif not kept.exact:
-                common = ctx.view.subclasses(kept.cls) & ctx.view.subclasses(name)
-                kept = replace(kept, minus=kept.minus | common)
-        if kept is not None:
-            atoms.add(kept)
-    return Value(frozenset(atoms), known.evidence)
 
 
 def _hasattr(frame: Frame, env: Env, test: ast.Call) -> Branches:
@@ -397,7 +308,7 @@ def _type_guard(frame: Frame, env: Env, test: ast.Call, called: Function) -> Bra
     declared = _declared_guard(frame, env, called)
     if declared is not None:
         _, path, argument = pairs[0]
-        known = _quiet(frame, env, argument)
+        known = value_of(frame, env, argument)
         names: list[str | None] = [a.cls for a in declared.atoms or () if isinstance(a, Instance)]
         step = frame.evidence(f"`{ast.unparse(test)}` holds here", test)
         return _split(env, path, narrow_to(frame.ctx, known, names, step), known)
@@ -423,7 +334,7 @@ def _inlined(
 ) -> Branches:
     from kvlint.inference.flow import execute
 
-    inner_env = {name: _quiet(frame, env, argument) for name, _, argument in pairs}
+    inner_env = {name: value_of(frame, env, argument) for name, _, argument in pairs}
     inner = Frame(frame.ctx, called.module, called.cls, called.node)
     execute(inner, inner_env, imports)
     frame.ctx.depth += 1
@@ -457,101 +368,3 @@ def _declared_guard(frame: Frame, env: Env, called: Function) -> Value | None:
 
 def _is_docstring(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
-
-
-def narrow_case(
-    frame: Frame, env: Env, subject: ast.expr, known: Value, pattern: ast.pattern
-) -> Branches:
-    """(environment inside the case, environment for the cases after it)."""
-    path = path_of(subject)
-    current = env.get(path, known) if path is not None else known
-    matched, rest = _match(frame, env, current, pattern)
-    inside: Env | None = dict(env)
-    after: Env | None = dict(env)
-    if inside is not None and path is not None and after is not None:
-        keep(inside, path, matched)
-        keep(after, path, rest)
-    if inside is not None:
-        if isinstance(subject, ast.Tuple) and isinstance(pattern, ast.MatchSequence):
-            _narrow_parts(frame, inside, subject, pattern)
-        _bind_pattern(frame, inside, pattern, matched)
-    if _is_irrefutable(pattern):
-        after = None
-    return inside, after
-
-
-def _narrow_parts(frame: Frame, env: Env, subject: ast.Tuple, pattern: ast.MatchSequence) -> None:
-    """`match a, b: case A(), B()` says of each what its own pattern says."""
-    if len(subject.elts) != len(pattern.patterns):
-        return
-    for part, inner in zip(subject.elts, pattern.patterns, strict=True):
-        path = path_of(part)
-        if path is not None and not isinstance(inner, ast.MatchStar):
-            keep(env, path, _match(frame, env, _quiet(frame, env, part), inner)[0])
-
-
-def _match(frame: Frame, env: Env, known: Value, pattern: ast.pattern) -> tuple[Value, Value]:
-    if isinstance(pattern, ast.MatchClass):
-        names = class_tuple(_quiet(frame, env, pattern.cls))
-        step = frame.evidence(f"matches `{ast.unparse(pattern.cls)}(...)`", pattern)
-        plain = not pattern.patterns and not pattern.kwd_patterns
-        rest = narrow_away(frame.ctx, known, names) if plain else known
-        return narrow_to(frame.ctx, known, names, step), rest
-    if isinstance(pattern, ast.MatchOr):
-        parts, rest = [], known
-        for alternative in pattern.patterns:
-            found, rest = _match(frame, env, rest, alternative)
-            parts.append(found)
-        return join(parts), rest
-    if isinstance(pattern, ast.MatchAs) and pattern.pattern is not None:
-        return _match(frame, env, known, pattern.pattern)
-    if isinstance(pattern, ast.MatchSingleton) and pattern.value is None:
-        return NOTHING, without_none(known)
-    return known, known
-
-
-def _bind_pattern(frame: Frame, env: Env, pattern: ast.pattern, matched: Value) -> None:
-    """Bind the names of a pattern to the parts of what it matched."""
-    if isinstance(pattern, ast.MatchAs) and pattern.name is not None:
-        assign(frame, env, ast.Name(pattern.name, ast.Store()), matched, None)
-        if pattern.pattern is not None:
-            _bind_pattern(frame, env, pattern.pattern, matched)
-        return
-    if isinstance(pattern, (ast.MatchSequence, ast.MatchMapping, ast.MatchClass)):
-        for inner, part in _parts(frame, pattern, matched):
-            _bind_pattern(frame, env, inner, _match(frame, env, part, inner)[0])
-        if isinstance(pattern, ast.MatchMapping) and pattern.rest is not None:
-            assign(frame, env, ast.Name(pattern.rest, ast.Store()), UNKNOWN, None)
-        return
-    for node in ast.walk(pattern):
-        name = getattr(node, "name", None) or getattr(node, "rest", None)
-        if isinstance(name, str):
-            forget(env, name)
-            env[name] = UNKNOWN
-
-
-def _parts(
-    frame: Frame, pattern: ast.MatchSequence | ast.MatchMapping | ast.MatchClass, matched: Value
-) -> list[tuple[ast.pattern, Value]]:
-    if isinstance(pattern, ast.MatchSequence):
-        starred = any(isinstance(inner, ast.MatchStar) for inner in pattern.patterns)
-        return [
-            (inner, item_of(matched, None if starred else index))
-            for index, inner in enumerate(pattern.patterns)
-        ]
-    if isinstance(pattern, ast.MatchMapping):
-        keys = [key.value if isinstance(key, ast.Constant) else None for key in pattern.keys]
-        places = [key if isinstance(key, (str, int)) else None for key in keys]
-        return [
-            (inner, item_of(matched, place))
-            for inner, place in zip(pattern.patterns, places, strict=True)
-        ]
-    named = zip(pattern.kwd_patterns, pattern.kwd_attrs, strict=True)
-    parts = [(inner, attribute(frame.ctx, matched, name)) for inner, name in named]
-    return parts + [(inner, UNKNOWN) for inner in pattern.patterns]
-
-
-def _is_irrefutable(pattern: ast.pattern) -> bool:
-    return isinstance(pattern, ast.MatchAs) and (
-        pattern.pattern is None or _is_irrefutable(pattern.pattern)
-    )

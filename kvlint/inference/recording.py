@@ -73,7 +73,7 @@ def record_access(
 
 def _is_replaced(env: Env, node: ast.Attribute) -> bool:
     """Whether the object was given an attribute of this name here."""
-    from kvlint.inference.expressions import path_of
+    from kvlint.inference.assignment import path_of
 
     path = path_of(node)
     known = env.get(path) if path is not None else None
@@ -110,7 +110,7 @@ def _record_super(frame: Frame, node: ast.Attribute, atom: Super, call: ast.Call
 
 
 def _probed(env: Env, receiver: ast.expr) -> frozenset[str]:
-    from kvlint.inference.expressions import path_of
+    from kvlint.inference.assignment import path_of
 
     path = path_of(receiver)
     if path is None:
