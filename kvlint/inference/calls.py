@@ -126,7 +126,7 @@ def _handed_on(
 
 def _forget_globals(frame: Frame, env: Env, called: Value) -> None:
     """A function that assigns globals leaves nothing of what was narrowed of them."""
-    if "global " not in frame.module.source.text:
+    if not frame.module.has_globals:
         return
     for atom in called.atoms or ():
         if isinstance(atom, Function) and atom.module is frame.module:

@@ -223,14 +223,10 @@ def _instance_attribute(ctx: Context, cls: str, name: str) -> Value | None:
 def _set_from_outside(info: ClassInfo, name: str) -> bool:
     """Whether a function of the class's module assigns the attribute of an object that it takes as
     one of the class."""
-    text = info.module.source.text
-    if text.count(f".{name}") == text.count(f"self.{name}"):
-        return False
-    for match in re.finditer(rf"^[ \t]+(\w+)\.{re.escape(name)}[ \t]*=[^=]", text, re.M):
-        line = text.count("\n", 0, match.start()) + 1
+    for holder, line in info.module.stores_on_others.get(name, ()):
         for function in functions_at(info.module.tree.body, [line]):
             arguments = [node for node in ast.walk(function.args) if isinstance(node, ast.arg)]
-            taken = [each.annotation for each in arguments if each.arg == match[1]]
+            taken = [each.annotation for each in arguments if each.arg == holder]
             if any(node is not None and info.name in ast.unparse(node) for node in taken):
                 return True
     return False

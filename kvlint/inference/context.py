@@ -54,6 +54,7 @@ class Context:
     retries: dict[object, int] = field(default_factory=dict)
     depth: int = 0
     words: Vocabulary | None = None
+    owner_names: dict[str, list[str]] | None = None
     bearing: dict[Module, frozenset[str]] = field(default_factory=dict)
     """Of modules walked in part: the names that can lead to a pool of a known class."""
     parts: dict[tuple[object, str, bool], Part] = field(default_factory=dict)
@@ -66,6 +67,14 @@ class Context:
             names = {name.removesuffix("[]") for cls in classes for name in cls.sub_pools}
             self.sub_pools = frozenset(names)
         return self.sub_pools
+
+    def owners(self) -> dict[str, list[str]]:
+        """The owners of the catalogue's holders by their short names."""
+        if self.owner_names is None:
+            self.owner_names = {}
+            for owner in self.holders:
+                self.owner_names.setdefault(owner.rpartition(".")[2], []).append(owner)
+        return self.owner_names
 
     def may_bear(self, module: Module, name: str) -> bool:
         """Whether a name of the module can lead to a pool of which anything is known."""

@@ -72,6 +72,8 @@ def _guarded(view: View) -> frozenset[str]:
 
 def speaks(words: Vocabulary, text: str) -> bool:
     """Whether a text names a word of the vocabulary at all."""
+    if not any(word in text for word in (*words.words, *words.probes, *words.owned)):
+        return False
     spoken = set(re.findall(r"\w+", text))
     if not words.words.isdisjoint(spoken) or any(probe in text for probe in words.probes):
         return True

@@ -173,9 +173,9 @@ def _catalogued(
         return value(ClassObject(exported))
     if qualname in ctx.holders:
         return value(ClassObject(qualname))
-    for owner in ctx.holders:
+    for owner in ctx.owners().get(name, ()):
         # A package hands on what its modules define: sglang/srt/mem_cache/allocator/__init__.py.
-        if owner.endswith(f".{name}") and owner.startswith(f"{module_name}."):
+        if owner.startswith(f"{module_name}."):
             return value(ClassObject(owner))
     holder = ctx.holders.get(module_name, {}).get(name)
     if holder is not None:

@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 import warnings
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -66,6 +67,22 @@ class Module:
         return self.source.path
 
     @cached_property
+    def has_globals(self) -> bool:
+        """Whether a function may assign globals."""
+        return "global " in self.source.text
+
+    @cached_property
+    def stores_on_others(self) -> dict[str, list[tuple[str, int]]]:
+        """Attribute -> (name, line) of each indented `name.attribute = ...` but those of self."""
+        text = self.source.text
+        found: dict[str, list[tuple[str, int]]] = {}
+        for match in _STORE.finditer(text):
+            if match[1] != "self":
+                line = bisect_right(self.source.line_starts, match.start(1))
+                found.setdefault(match[2], []).append((match[1], line))
+        return found
+
+    @cached_property
     def imported_modules(self) -> frozenset[str]:
         """Modules that the top level imports, or imports names from."""
         found = set(self.star_imports)
@@ -80,6 +97,9 @@ class Module:
     @property
     def package(self) -> str:
         return self.name if self.is_package else self.name.rpartition(".")[0]
+
+
+_STORE = re.compile(r"^[ \t]+(\w+)\.(\w+)[ \t]*=(?!=)", re.M)
 
 
 class ParseError(Exception):
