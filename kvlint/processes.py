@@ -18,16 +18,16 @@ Work = Callable[[Sequence[Path]], list[RawResult]]
 
 
 def in_processes(
-    work: Work, batches: Sequence[list[Path]], total: int, progress: Progress
+    work: Work, batches: Sequence[list[Path]], workers: int, total: int, progress: Progress
 ) -> list[RawResult]:
-    """The results of all batches, each worked on by a process of its own.
+    """The results of all batches, worked on by so many processes.
 
     Raises UsageError where a process is ended from outside. Whatever else ends this, ctrl-C
     included, ends the processes too.
     """
     waiting = sum(map(len, batches))
     results: list[RawResult] = []
-    executor = ProcessPoolExecutor(len(batches), _context(), _ignore_interrupts)
+    executor = ProcessPoolExecutor(min(workers, len(batches)), _context(), _ignore_interrupts)
     try:
         futures = {executor.submit(work, files): files for files in batches}
         for future in as_completed(futures):

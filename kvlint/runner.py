@@ -14,6 +14,8 @@ from kvlint.seen import SeenFiles
 from kvlint.source.index import digest
 from kvlint.source.text import SourceError, decode_source
 
+SHARES = 3
+"""Parts of a large run for each process: files alike in size take very different times."""
 PARALLEL_BYTES = 1_500_000
 """Below this much text to analyse, starting processes costs more than it gains."""
 
@@ -101,9 +103,9 @@ def _analysed(
         return analyse(request, cache, [item.path for item in pending])
     from kvlint.processes import in_processes  # small runs do not pay for the import
 
-    batches = _batches(pending, workers)
+    batches = _batches(pending, workers * SHARES)
     work = partial(analyse, request, cache)
-    return in_processes(work, batches, len(request.files), progress)
+    return in_processes(work, batches, workers, len(request.files), progress)
 
 
 def analyse(request: Request, cache: Cache | None, files: Sequence[Path]) -> list[RawResult]:
@@ -123,13 +125,13 @@ def analyse(request: Request, cache: Cache | None, files: Sequence[Path]) -> lis
     return list(filter(_speaks, results))
 
 
-def _batches(pending: Sequence[Relevant], workers: int) -> list[list[Path]]:
+def _batches(pending: Sequence[Relevant], parts: int) -> list[list[Path]]:
     """Runs of neighbouring files, alike in size: neighbours import the same modules."""
-    share = sum(item.size for item in pending) / workers
+    share = sum(item.size for item in pending) / parts
     batches: list[list[Path]] = [[]]
     filled = 0
     for item in pending:
-        if filled >= share * len(batches) and len(batches) < workers:
+        if filled >= share * len(batches) and len(batches) < parts:
             batches.append([])
         batches[-1].append(item.path)
         filled += item.size
