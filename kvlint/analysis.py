@@ -187,7 +187,7 @@ def _check_file(request: Request, context: Context, path: Path) -> RawResult:
             return RawResult(path, source, _shown(request, found))
         if path not in request.named and not _worth_parsing(context, source):
             return RawResult(path, source)
-        module = context.project.module_at(path)
+        module = context.project.module_of(source)
         found = check_module(request, context, module)
     except SourceError as error:
         return RawResult(path, None, error=error.error)
@@ -220,7 +220,7 @@ def _worth_parsing(context: Context, source: SourceFile) -> bool:
         return True
     if not module_name(source.path).startswith("sglang."):
         return relevant(source.path, source.data)
-    return speaks_of_pools(source.data) and speaks(context.vocabulary(), source.text)
+    return speaks_of_pools(source.data) and speaks(context.vocabulary(), source)
 
 
 def _shown(request: Request, findings: Sequence[Finding]) -> tuple[Finding, ...]:

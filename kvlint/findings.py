@@ -107,13 +107,3 @@ class FileError:
     message: str
     line: int | None = None
     column: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class FileResult:
-    """Everything that checking one file gave."""
-
-    path: Path
-    findings: tuple[Finding, ...] = ()
-    suppressed: tuple[Finding, ...] = ()
-    error: FileError | None = None

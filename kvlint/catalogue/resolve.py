@@ -111,9 +111,6 @@ class View:
             if found is not None:
                 yield found
 
-    def derives(self, qualname: str, base: str) -> bool:
-        return base in self.mro(qualname)
-
     def subclasses(self, qualname: str) -> frozenset[str]:
         """All classes derived from this one, itself included."""
         if self._children is None:
@@ -200,13 +197,6 @@ class View:
             self._accessors[key] = _NOTHING_KNOWN  # ends a cycle of calls
             known = self._accessors[key] = self._resolve(qualname, name)
         return known
-
-    def accessor_after(self, qualname: str, name: str, holder: str) -> ResolvedAccessor:
-        """What `super().name` in a body of `holder` does on an instance of `qualname`."""
-        own = self.find(qualname, name, holder)
-        if own is None:
-            return _NOTHING_KNOWN
-        return self._resolve_in(qualname, own, name, frozenset())
 
     def _resolve(self, qualname: str, name: str) -> ResolvedAccessor:
         own = self.find(qualname, name)

@@ -9,8 +9,8 @@ from kvlint.catalogue.families import family_of
 from kvlint.catalogue.resolve import ResolvedAccessor
 from kvlint.checks.asked import WRITERS, Asked, finding, in_family, set_here
 from kvlint.findings import Finding, Fix, Suggestion
-from kvlint.inference.functions import decorator_name
 from kvlint.inference.handlers import catches
+from kvlint.inference.names import called_name
 from kvlint.inference.pools import Certainty, PoolSet, certainty, names, short
 from kvlint.inference.uses import Use
 from kvlint.rules import Rule
@@ -95,7 +95,7 @@ def _is_hidden(asked: Asked, cls: str, accessor: ResolvedAccessor) -> bool:
     module that is not at hand, or a decorator that may put methods into the class."""
     for base in asked.view.mro(cls):
         info = asked.ctx.classes.get(base)
-        if info is not None and not set(map(decorator_name, info.node.decorator_list)) <= HARMLESS:
+        if info is not None and not set(map(called_name, info.node.decorator_list)) <= HARMLESS:
             return True
         if base == accessor.defining_class:
             return False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from kvlint.inference.context import Env, Frame
+from kvlint.inference.names import last_name
 from kvlint.inference.values import (
     NOTHING,
     UNKNOWN,
@@ -137,7 +138,7 @@ ALIAS_NODES = (ast.Subscript, ast.BinOp, ast.Name, ast.Attribute, ast.Constant)
 
 
 def _subscript(frame: Frame, env: Env, node: ast.Subscript, depth: int) -> Value:
-    head = _head_name(node.value)
+    head = last_name(node.value)
     arguments = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
 
     def of(argument: ast.expr) -> Value:
@@ -178,12 +179,6 @@ def _classes(instances: Value) -> Value:
         ClassObject(atom.cls, exact=False) for atom in instances.atoms if isinstance(atom, Instance)
     ]
     return value(*atoms) if len(atoms) == len(instances.atoms) else UNKNOWN
-
-
-def _head_name(node: ast.expr) -> str:
-    if isinstance(node, ast.Attribute):
-        return node.attr
-    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _is_ellipsis(node: ast.expr) -> bool:

@@ -10,6 +10,7 @@ from functools import lru_cache
 
 from kvlint.catalogue.class_facts import own_facts
 from kvlint.inference.context import Context, Env, Frame, module_frame
+from kvlint.inference.names import called_name, last_name
 from kvlint.inference.slicing import Bindings, bindings_in
 from kvlint.inference.values import (
     NOTHING,
@@ -323,7 +324,7 @@ def _assigned(ctx: Context, info: ClassInfo, name: str, runs: bool) -> Iterator[
 
 def _getter_of(info: ClassInfo, node: ast.expr) -> FunctionNode | None:
     """The method behind `name = property(method)`."""
-    if not isinstance(node, ast.Call) or _last_name(node.func) != "property" or not node.args:
+    if not isinstance(node, ast.Call) or last_name(node.func) != "property" or not node.args:
         return None
     getter = node.args[0]
     for member in info.members.get(getter.id, ()) if isinstance(getter, ast.Name) else ():
@@ -342,14 +343,6 @@ def _is_setter(function: FunctionNode) -> bool:
 
 def is_property(function: FunctionNode) -> bool:
     return any(
-        _last_name(decorator) in ("property", "cached_property", "abstractproperty")
+        called_name(decorator) in ("property", "cached_property", "abstractproperty")
         for decorator in function.decorator_list
     )
-
-
-def _last_name(node: ast.expr) -> str:
-    if isinstance(node, ast.Call):
-        node = node.func
-    if isinstance(node, ast.Attribute):
-        return node.attr
-    return node.id if isinstance(node, ast.Name) else ""

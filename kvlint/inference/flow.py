@@ -15,9 +15,9 @@ from kvlint.inference.expressions import combined, evaluate
 from kvlint.inference.functions import entry_env, run_function, self_value_of
 from kvlint.inference.handlers import caught_by_try, caught_by_with
 from kvlint.inference.interest import touches
-from kvlint.inference.narrowing import branches
+from kvlint.inference.narrowing import TYPE_CHECKING, branches
 from kvlint.inference.patterns import narrow_case
-from kvlint.inference.slicing import Slice, names_in
+from kvlint.inference.slicing import has_walrus, names_in
 from kvlint.inference.values import (
     NEVER,
     UNKNOWN,
@@ -93,44 +93,13 @@ def _matters(frame: Frame, statement: ast.stmt) -> bool:
         if not isinstance(call, (ast.Call, ast.Yield, ast.YieldFrom, ast.Await)):
             return False
         if isinstance(call, ast.Call):
-            wanted = _root(call.func) in part.names or _keeps(part, call)
+            wanted = part.touches(call)
             return wanted or _never_returns(frame, call)
         return part.returns
     if isinstance(statement, ast.Assert):
         return not part.names.isdisjoint(names_in(statement.test))
     targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-    return any(_is_wanted(part, target) for target in targets) or _has_walrus(statement)
-
-
-def _keeps(part: Slice, call: ast.Call) -> bool:
-    """`self.pools.append(pool)`, `setattr(self, "pool", pool)`."""
-    if isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Attribute):
-        return call.func.value.attr == part.attribute
-    name = call.args[1] if len(call.args) == 3 else None
-    return isinstance(name, ast.Constant) and name.value == part.attribute
-
-
-def _is_wanted(part: Slice, target: ast.expr) -> bool:
-    if isinstance(target, (ast.Tuple, ast.List)):
-        return any(_is_wanted(part, element) for element in target.elts)
-    if isinstance(target, ast.Subscript) and _is_wanted(part, target.value):
-        return True
-    if isinstance(target, ast.Attribute) and target.attr == part.attribute:
-        return True
-    return _root(target) in part.names
-
-
-def _root(node: ast.AST) -> str | None:
-    while isinstance(node, (ast.Attribute, ast.Subscript, ast.Starred, ast.Call)):
-        node = node.func if isinstance(node, ast.Call) else node.value
-    return node.id if isinstance(node, ast.Name) else None
-
-
-def _has_walrus(statement: ast.stmt) -> bool:
-    value = getattr(statement, "value", None)
-    return isinstance(value, (ast.BoolOp, ast.IfExp, ast.NamedExpr)) and any(
-        isinstance(node, ast.NamedExpr) for node in ast.walk(value)
-    )
+    return any(part.wants(target) for target in targets) or has_walrus(statement)
 
 
 def _bind_others(frame: Frame, env: Env, statement: ast.stmt) -> None:
@@ -237,7 +206,7 @@ def _raise(frame: Frame, env: Env, node: ast.Raise) -> None:
 def _if(frame: Frame, env: Env, node: ast.If) -> Env | None:
     true, false = _branches(frame, env, node.test)
     recorder = frame.recorder
-    if path_of(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
+    if path_of(node.test) in TYPE_CHECKING:
         frame.recorder = None  # read by type checkers alone: nothing in it ever runs
     end = execute(frame, true, node.body)
     frame.recorder = recorder
@@ -285,7 +254,7 @@ def _loop(
 
 
 def _for(frame: Frame, env: Env, node: ast.For | ast.AsyncFor) -> Env | None:
-    wanted = frame.slice is None or _is_wanted(frame.slice, node.target)
+    wanted = frame.slice is None or frame.slice.wants(node.target)
     items = evaluate(frame, env, node.iter) if wanted else UNKNOWN
 
     def enter(head: Env) -> tuple[Env, Env]:
@@ -321,7 +290,7 @@ def _with(frame: Frame, env: Env, node: ast.With | ast.AsyncWith) -> Env | None:
         manager = (
             evaluate(frame, env, item.context_expr)
             if frame.slice is None
-            or (item.optional_vars is not None and _is_wanted(frame.slice, item.optional_vars))
+            or (item.optional_vars is not None and frame.slice.wants(item.optional_vars))
             else UNKNOWN
         )
         caught = caught_by_with(frame, env, item.context_expr)

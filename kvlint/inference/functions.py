@@ -9,6 +9,7 @@ from kvlint.inference.annotations import annotation_value
 from kvlint.inference.classes import ClassInfo, FunctionNode, bindings_of_function, class_frame
 from kvlint.inference.context import Context, Env, Frame
 from kvlint.inference.handlers import EVERYTHING, expected_by_decorator
+from kvlint.inference.names import called_name
 from kvlint.inference.slicing import Slice, bindings_in, closure
 from kvlint.inference.uses import Recorder
 from kvlint.inference.values import (
@@ -96,27 +97,19 @@ def _fixture(frame: Frame, name: str) -> Value:
 
 
 def _is_fixture(function: FunctionNode) -> bool:
-    return "fixture" in map(decorator_name, function.decorator_list)
+    return "fixture" in map(called_name, function.decorator_list)
 
 
 def self_value_of(cls: ClassInfo | None, function: FunctionNode) -> Value | None:
     """What the first parameter of a method is bound to."""
     if cls is None:
         return None
-    names = {decorator_name(decorator) for decorator in function.decorator_list}
+    names = {called_name(decorator) for decorator in function.decorator_list}
     if "staticmethod" in names:
         return None
     if "classmethod" in names or function.name in ("__new__", "__init_subclass__"):
         return value(ClassObject(cls.qualname, exact=False))
     return value(Instance(cls.qualname))
-
-
-def decorator_name(node: ast.expr) -> str:
-    if isinstance(node, ast.Call):
-        node = node.func
-    if isinstance(node, ast.Attribute):
-        return node.attr
-    return node.id if isinstance(node, ast.Name) else ""
 
 
 def run_function(
@@ -149,9 +142,9 @@ def run_function(
 def return_value(ctx: Context, called: Function) -> Value:
     """What a call of a project function gives: its declared result, else the inferred one."""
     function, info = called.node, called.cls
-    names = {decorator_name(decorator) for decorator in function.decorator_list}
+    names = {called_name(decorator) for decorator in function.decorator_list}
     if not names <= TRANSPARENT and not all(
-        decorator_name(decorator) in TRANSPARENT or _only_wraps(called.module, decorator)
+        called_name(decorator) in TRANSPARENT or _only_wraps(called.module, decorator)
         for decorator in function.decorator_list
     ):
         return UNKNOWN
@@ -214,7 +207,7 @@ def _declared_result(frame: Frame, function: FunctionNode, called: Function) -> 
 
 
 def _is_self_type(node: ast.expr) -> bool:
-    return decorator_name(node) == "Self"
+    return called_name(node) == "Self"
 
 
 def passed_on(ctx: Context, called: Function) -> str | None:
@@ -222,7 +215,7 @@ def passed_on(ctx: Context, called: Function) -> str | None:
     function = called.node
     bindings = bindings_of_function(ctx, function)
     names = {each.id for each in bindings.returned if isinstance(each, ast.Name)}
-    decorated = {decorator_name(decorator) for decorator in function.decorator_list}
+    decorated = {called_name(decorator) for decorator in function.decorator_list}
     if len(names) != 1 or bindings.yields or not decorated <= TRANSPARENT:
         return None
     if not all(isinstance(each, ast.Name) for each in bindings.returned):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from kvlint.inference.context import Env, Frame
+from kvlint.inference.names import last_name
 from kvlint.inference.values import ClassObject, External
 
 BASES = {
@@ -50,12 +51,12 @@ def caught_by_try(frame: Frame, env: Env, node: Any) -> frozenset[str]:
 
 def caught_by_with(frame: Frame, env: Env, context: ast.expr) -> frozenset[str]:
     """Exceptions that `pytest.raises(...)`, `assertRaises(...)` or `suppress(...)` expect."""
-    if not isinstance(context, ast.Call) or _short_name(context.func) not in _RAISES:
+    if not isinstance(context, ast.Call) or last_name(context.func) not in _RAISES:
         return frozenset()
     if not context.args:
         types = [k.value for k in context.keywords if k.arg == "expected_exception"]
         return frozenset().union(*(exception_names(frame, env, t) for t in types))
-    if _short_name(context.func) == "suppress":
+    if last_name(context.func) == "suppress":
         return frozenset().union(*(exception_names(frame, env, a) for a in context.args))
     return frozenset(exception_names(frame, env, context.args[0]))
 
@@ -72,7 +73,7 @@ def exception_names(frame: Frame, env: Env, node: ast.expr | None, depth: int = 
         return exception_names(frame, env, node.left, depth) | exception_names(
             frame, env, node.right, depth
         )
-    name = _short_name(node)
+    name = last_name(node)
     if isinstance(node, ast.Attribute) and not name[:1].isupper():
         return {EVERYTHING}
     if _is_kept(frame, env, node):
@@ -103,15 +104,9 @@ def expected_by_decorator(function: ast.FunctionDef | ast.AsyncFunctionDef) -> b
     """`pytest.mark.xfail`, `unittest.expectedFailure`: the test is meant to fail."""
     for decorator in function.decorator_list:
         node = decorator.func if isinstance(decorator, ast.Call) else decorator
-        if _short_name(node) in ("xfail", "expectedFailure"):
+        if last_name(node) in ("xfail", "expectedFailure"):
             return True
     return False
-
-
-def _short_name(node: ast.expr) -> str:
-    if isinstance(node, ast.Attribute):
-        return node.attr
-    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _only_reraises(handler: ast.ExceptHandler) -> bool:
@@ -128,7 +123,7 @@ def _is_logging(statement: ast.stmt) -> bool:
     return (
         isinstance(statement, ast.Expr)
         and isinstance(statement.value, ast.Call)
-        and _short_name(statement.value.func) in _LOGGING
+        and last_name(statement.value.func) in _LOGGING
     )
 
 

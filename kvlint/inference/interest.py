@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from kvlint.catalogue.resolve import View
 from kvlint.inference.slicing import FunctionNode, bindings_in, is_plain
 from kvlint.source.index import Assigned, Module
+from kvlint.source.text import SourceFile
 
 ROOT = "KVCache"
 HANDING_ON = frozenset(
@@ -70,14 +71,21 @@ def _guarded(view: View) -> frozenset[str]:
     )
 
 
-def speaks(words: Vocabulary, text: str) -> bool:
+def speaks(words: Vocabulary, source: SourceFile) -> bool:
     """Whether a text names a word of the vocabulary at all."""
+    text = source.text
     if not any(word in text for word in (*words.words, *words.probes, *words.owned)):
         return False
-    spoken = set(re.findall(r"\w+", text))
-    if not words.words.isdisjoint(spoken) or any(probe in text for probe in words.probes):
-        return True
-    return any(owner in spoken and names & spoken for owner, names in words.owned.items())
+    return bool(_spoken(words, source)) or any(probe in text for probe in words.probes)
+
+
+def _spoken(words: Vocabulary, source: SourceFile) -> set[str]:
+    """The words of the vocabulary that a text names, owned ones beside the name of their owner."""
+    found = set(words.words & source.words)
+    for owner, names in words.owned.items():
+        if owner in source.words:
+            found |= names & source.words
+    return found
 
 
 @dataclass(frozen=True)
@@ -92,11 +100,7 @@ class Interest:
 def interest(words: Vocabulary, module: Module) -> Interest:
     """Follow the vocabulary's words through a module until they lead to nothing new."""
     text = module.source.text
-    spoken = set(re.findall(r"\w+", text))
-    known = set(words.words & spoken)
-    for owner, names in words.owned.items():
-        if owner in spoken:
-            known |= names & spoken
+    known = _spoken(words, module.source)
     lines = {n for probe in words.probes if probe in text for n in _lines(module, probe)}
     if known:
         known |= _renamed(module, known)
@@ -112,7 +116,7 @@ def interest(words: Vocabulary, module: Module) -> Interest:
                 asked[function] = _given(function)
         found = {name for each in asked.values() for name in each.bearing(known)}
         found |= {name for name, used in top if used & known}
-        new = (found & spoken) - known
+        new = (found & module.source.words) - known
         known = known | new
     return Interest(sorted(lines), frozenset(known))
 

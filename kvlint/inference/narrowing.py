@@ -30,6 +30,9 @@ from kvlint.inference.values import (
 Branches = tuple[Env | None, Env | None]
 
 
+TYPE_CHECKING = ("TYPE_CHECKING", "typing.TYPE_CHECKING")
+
+
 def branches(frame: Frame, env: Env, test: ast.expr) -> Branches:
     """(environment where the test holds, where it fails); None where that cannot be."""
     if isinstance(test, ast.BoolOp):
@@ -73,7 +76,7 @@ def _truth(frame: Frame, env: Env, test: ast.expr) -> Branches:
     kept = frame.tests.get(path) or kept_on_self(frame, test)
     if kept is not None:
         return _with_test(frame, env, path, kept)
-    if path in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
+    if path in TYPE_CHECKING:
         return dict(env), None
     known = value_of(frame, env, test)
     return _split(env, path, without_none(known) if known.known else known, known)

@@ -23,6 +23,39 @@ class Slice:
     attribute: str | None = None
     returns: bool = False
 
+    def wants(self, target: ast.expr) -> bool:
+        """Whether binding a target can change what is asked for."""
+        if isinstance(target, (ast.Tuple, ast.List)):
+            return any(self.wants(element) for element in target.elts)
+        if isinstance(target, ast.Subscript) and self.wants(target.value):
+            return True
+        if isinstance(target, ast.Attribute) and target.attr == self.attribute:
+            return True
+        return _root(target) in self.names
+
+    def touches(self, call: ast.Call) -> bool:
+        """Whether a call can: of a followed name, or one that puts something into the attribute,
+        `self.pools.append(pool)`, `setattr(self, "pool", pool)`."""
+        if _root(call.func) in self.names:
+            return True
+        if isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Attribute):
+            return call.func.value.attr == self.attribute
+        name = call.args[1] if len(call.args) == 3 else None
+        return isinstance(name, ast.Constant) and name.value == self.attribute
+
+
+def _root(node: ast.AST) -> str | None:
+    while isinstance(node, (ast.Attribute, ast.Subscript, ast.Starred, ast.Call)):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node.id if isinstance(node, ast.Name) else None
+
+
+def has_walrus(statement: ast.stmt) -> bool:
+    value = getattr(statement, "value", None)
+    return isinstance(value, (ast.BoolOp, ast.IfExp, ast.NamedExpr)) and any(
+        isinstance(node, ast.NamedExpr) for node in ast.walk(value)
+    )
+
 
 @dataclass(frozen=True, slots=True)
 class Bindings:

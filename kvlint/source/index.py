@@ -226,7 +226,12 @@ class Project:
             return known
         text = self.texts.get(path)
         source = read_source(path) if text is None else decode_source(path, text)
-        return self.add(source, parse(source), name)
+        return self.module_of(source, name)
+
+    def module_of(self, source: SourceFile, name: str | None = None) -> Module:
+        """The module of a text that has been read. Raises ParseError."""
+        known = self._by_path.get(source.path)
+        return known if known is not None else self.add(source, parse(source), name)
 
     def imported(self, importer: Module, name: str) -> str:
         """The name under which `importer` finds a module: what stands beside it comes first."""

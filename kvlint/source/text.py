@@ -15,6 +15,7 @@ from kvlint.findings import FileError, Span
 
 MAX_BYTES = 10 * 1024 * 1024
 _DECLARED = re.compile(rb"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
+_WORD = re.compile(r"\w+")
 _NEWLINE = re.compile(r"\r\n|\n|\r")
 
 
@@ -48,6 +49,11 @@ class SourceFile:
         """The lines without their ends."""
         starts = [*self.line_starts, len(self.text)]
         return [self.text[a:b].rstrip("\r\n") for a, b in pairwise(starts)]
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """Every word of the text, those of comments and strings included."""
+        return frozenset(_WORD.findall(self.text))
 
     def line(self, number: int) -> str:
         return self.lines[number - 1] if 0 < number <= len(self.lines) else ""

@@ -1,0 +1,17 @@
+"""The short names that dotted expressions end in."""
+
+from __future__ import annotations
+
+import ast
+
+
+def last_name(node: ast.expr) -> str:
+    """`raises` of `pytest.raises`; empty for what is no name."""
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def called_name(node: ast.expr) -> str:
+    """The same, of the function where the expression is a call: a decorator with arguments."""
+    return last_name(node.func if isinstance(node, ast.Call) else node)
