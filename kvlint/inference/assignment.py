@@ -6,8 +6,9 @@ import ast
 from collections.abc import Callable
 
 from kvlint.inference.access import subscripted
+from kvlint.inference.class_sets import meet
 from kvlint.inference.context import Env, Frame
-from kvlint.inference.recording import record_store, record_sub_pool_store
+from kvlint.inference.recording import record_given, record_store, record_sub_pool_store
 from kvlint.inference.slicing import names_in
 from kvlint.inference.values import (
     NEVER,
@@ -78,8 +79,8 @@ def assign(frame: Frame, env: Env, target: ast.expr, found: Value, source: ast.e
 def _assign_name(frame: Frame, env: Env, name: str, found: Value, source: ast.expr | None) -> None:
     if name in frame.volatile:
         found = join([found, frame.volatile[name]])
-    elif not found.known and name in frame.declared:
-        found = frame.declared[name]
+    elif name in frame.declared:
+        found = _as_declared(frame, name, found)
     forget(env, name)
     for kept in [kept for kept, test in frame.tests.items() if _mentions(test, name)]:
         del frame.tests[kept]
@@ -94,6 +95,13 @@ def _assign_name(frame: Frame, env: Env, name: str, found: Value, source: ast.ex
             snapshot[name] = join([known, found])
         else:
             snapshot[name] = found
+
+
+def _as_declared(frame: Frame, path: str, found: Value) -> Value:
+    """What is assigned to an annotated variable, as its annotation has it."""
+    declared = frame.declared.get(path)
+    met = meet(frame.ctx, declared, found) if declared is not None else found
+    return found if met is None else met
 
 
 def _is_test(frame: Frame, node: ast.expr) -> bool:
@@ -125,11 +133,12 @@ def _mentions(test: ast.expr, name: str) -> bool:
 def _assign_attribute(frame: Frame, env: Env, target: ast.Attribute, found: Value) -> None:
     from kvlint.inference.expressions import evaluate
 
-    evaluate(frame, env, target.value)
+    record_given(frame, target, evaluate(frame, env, target.value))
     path = path_of(target)
     record_sub_pool_store(frame, target, found)
     if path is None:
         return
+    found = _as_declared(frame, path, found)
     if isinstance(target.value, ast.Name) and target.value.id == frame.self_name:
         step = frame.evidence(f"assigned to `{path}`", target)
         frame.self_stores.setdefault(target.attr, []).append(found.because(step))

@@ -209,6 +209,9 @@ def _instance_attribute(ctx: Context, cls: str, name: str) -> Value | None:
         if declared is not None:
             return declared
     parts = [part for info, ran in _constructed(infos) for part in _assigned(ctx, info, name, ran)]
+    promised = _promised(ctx, infos, name)
+    if promised is not None:
+        parts = [_as_promised(ctx, promised, part) for part in parts]
     if any(isinstance(atom, Instance) for part in parts for atom in part.atoms or ()):
         # `self.table.add(pool)` says nothing of a table that is an object of its own.
         parts = [part for part in parts if not _is_container(part)]
@@ -234,11 +237,8 @@ def _set_from_outside(info: ClassInfo, name: str) -> bool:
 
 
 def _declared(ctx: Context, info: ClassInfo, name: str) -> Value | None:
-    """A method, a property, or an annotation that assigns nothing: in the class body, or of self.
-
-    `self.pool: X = ...` is one assignment among others: SGLang annotates one branch and assigns
-    something else in the next (sglang/srt/managers/hisparse_coordinator.py).
-    """
+    """A method, a property, or an annotation that assigns nothing: in the class body, or of
+    self."""
     from kvlint.inference.annotations import annotation_value
     from kvlint.inference.functions import property_value
 
@@ -267,6 +267,35 @@ def _declared(ctx: Context, info: ClassInfo, name: str) -> Value | None:
     return None
 
 
+def _promised(ctx: Context, infos: list[ClassInfo], name: str) -> Value | None:
+    """The annotation of `self.name: X = ...`, where there is one that is understood."""
+    from kvlint.inference.annotations import annotation_value
+
+    for info in infos:
+        for method in info.stores.get(name, []):
+            node = bindings_of_function(ctx, method).annotated.get(name)
+            if node is None or node.value is None:
+                continue
+            frame = class_frame(ctx, info)
+            declared = annotation_value(frame, {}, node.annotation)
+            if declared.known:
+                text = f"`self.{name}` is annotated `{ast.unparse(node.annotation)}`"
+                return Value(declared.atoms, (frame.evidence(text, node),))
+    return None
+
+
+def _as_promised(ctx: Context, promised: Value, part: Value) -> Value:
+    """An assignment as the annotation has it. One of another class stays what it is: SGLang
+    annotates one branch and assigns something else in the next
+    (sglang/srt/managers/hisparse_coordinator.py)."""
+    from kvlint.inference.class_sets import meet
+
+    if part in (NOTHING, value()):
+        return promised
+    met = meet(ctx, promised, part)
+    return part if met is None else met
+
+
 _BY_NAME = re.compile(r"setattr\(\s*self\s*,\s*[^'\"\s]|self\.__dict__|vars\(self\)")
 
 
@@ -287,7 +316,7 @@ def _constructed(infos: list[ClassInfo]) -> Iterator[tuple[ClassInfo, bool]]:
     for info in infos:
         yield info, runs
         for member in info.members.get("__init__", ()) if runs else ():
-            lines = info.module.source.lines[member.lineno : member.end_lineno]
+            lines = info.module.source.lines[member.lineno - 1 : member.end_lineno]
             runs = any(".__init__" in line for line in lines)
 
 

@@ -128,9 +128,9 @@ class Frame:
     """Environments of the enclosing functions, innermost first."""
     recorder: Recorder | None = None
     slice: Slice | None = None
+    """Which statements matter; None for all."""
     lines: list[int] | None = None
     """Lines of interest: functions without one are not walked for uses. None for all."""
-    """Which statements matter; None for all."""
     statement: ast.stmt | None = None
     caught: tuple[frozenset[str], ...] = ()
     """Names of the exceptions that a handler around the statement deals with."""
@@ -140,6 +140,9 @@ class Frame:
     continues: list[list[Env]] = field(default_factory=list)
     self_stores: dict[str, list[Value]] = field(default_factory=dict)
     """Values assigned to attributes of the first parameter."""
+    left: list[Value | None] = field(default_factory=list)
+    """What the attribute that the slice asks for holds at each way out; None where the environment
+    does not say."""
     self_name: str | None = None
     nested: list[tuple[ast.FunctionDef | ast.AsyncFunctionDef, Env]] = field(default_factory=list)
     """Functions defined in this one, with what their free names hold."""
@@ -153,6 +156,11 @@ class Frame:
     @property
     def path(self) -> Path:
         return self.module.path
+
+    def leave(self, env: Env) -> None:
+        """Note what the attribute that is asked for holds where the function ends."""
+        if self.slice is not None and self.slice.attribute is not None:
+            self.left.append(env.get(f"{self.self_name}.{self.slice.attribute}"))
 
     def evidence(self, text: str, node: ast.AST) -> Evidence:
         line = getattr(node, "lineno", None)

@@ -135,6 +135,7 @@ def run_function(
     end = execute(frame, env, function.body)
     if end is not None:
         frame.returned.append(NOTHING)
+        frame.leave(end)
     run_nested(frame)
     return frame
 
@@ -270,6 +271,26 @@ def stores_of(ctx: Context, info: ClassInfo, method: FunctionNode, name: str) ->
         part = Slice(wanted, attribute=name)
         self_value = self_value_of(info, method)
         done = run_function(frame, method, info, self_value, frame.outer, None, part)
-        return done.self_stores.get(name, [])
+        stored = done.self_stores.get(name, [])
+        settled = _settled(ctx, stored, done.left)
+        return stored if settled is None else [settled]
 
     return ctx.ask((method, name), ctx.stores, work, [UNKNOWN])
+
+
+def _settled(ctx: Context, stored: list[Value], left: list[Value | None]) -> Value | None:
+    """What the attribute holds after the method, where that is less than what was assigned:
+    `self.pool = pool`, then `assert isinstance(self.pool, C)`. A test that leaves both outcomes
+    open settles nothing."""
+    known = [each for each in left if each is not None]
+    if not stored or not known or len(known) < len(left):
+        return None
+    settled, assigned = join(known), join(stored)
+    if settled.atoms is None or any(isinstance(a, (Elements, Mapping)) for a in settled.atoms):
+        return None
+    if assigned.atoms is None:
+        return settled
+    bases = {atom.cls for atom in assigned.atoms if isinstance(atom, Instance)}
+    halves = {atom.cls for atom in settled.atoms if isinstance(atom, Instance) and atom.minus}
+    open_ends = halves & bases and len(settled.atoms) > len(assigned.atoms)
+    return None if settled.atoms == assigned.atoms or open_ends else settled

@@ -132,6 +132,12 @@ def record_sub_pool_store(frame: Frame, target: ast.Attribute, found: Value) -> 
         _add(frame, "store-sub-pool", target, target, found, target.attr)
 
 
+def record_given(frame: Frame, target: ast.Attribute, base: Value) -> None:
+    """An object that is given an attribute."""
+    if frame.recorder is not None:
+        frame.recorder.given[target] = base
+
+
 def record_store(
     frame: Frame, node: ast.expr, receiver: ast.expr, base: Value, call: ast.Call | None = None
 ) -> None:

@@ -33,6 +33,15 @@ class Slice:
             return True
         return _root(target) in self.names
 
+    def asks(self, test: ast.expr) -> bool:
+        """Whether a condition speaks of a followed name, or of the attribute."""
+        if not self.names.isdisjoint(names_in(test)):
+            return True
+        return self.attribute is not None and any(
+            isinstance(node, ast.Attribute) and node.attr == self.attribute
+            for node in ast.walk(test)
+        )
+
     def touches(self, call: ast.Call) -> bool:
         """Whether a call can: of a followed name, or one that puts something into the attribute,
         `self.pools.append(pool)`, `setattr(self, "pool", pool)`."""

@@ -45,6 +45,8 @@ class Recorder:
     """Collects uses; a place seen again (a loop's second round) replaces what was seen first."""
 
     uses: dict[tuple[ast.AST, str], Use] = field(default_factory=dict)
+    given: dict[ast.Attribute, Value] = field(default_factory=dict)
+    """Targets of assignments to attributes, with what the object was."""
 
     def add(self, use: Use) -> None:
         self.uses[(use.node, use.kind)] = use
