@@ -36,7 +36,8 @@ def _called(asked: Asked, use: Use) -> Iterator[Finding]:
     pools = asked.pools(use)
     if pools is None:
         return
-    sure = certainty(pools, lambda cls: guards(asked, cls, use.name))
+    called = (use.name, *use.others)
+    sure = certainty(pools, lambda cls: all(guards(asked, cls, name) for name in called))
     if sure is None:
         return
     guarding = sorted(cls for cls in pools.classes if guards(asked, cls, use.name))

@@ -14,11 +14,13 @@ from kvlint.inference.values import (
     NEVER,
     NOTHING,
     Atom,
+    Constant,
     Elements,
     Items,
     Mapping,
     Value,
     join,
+    only,
     value,
 )
 
@@ -44,15 +46,34 @@ def forget(env: Env, path: str) -> None:
     env.pop(path, None)
     if PATHS not in env:
         return
-    prefixes = (f"{path}.", f"{path}[", f"{path}?")
+    prefixes = (f"{path}.", f"{path}[", f"{path}?", f"{path}=")
     index = f"[{path}]"
     for key in [key for key in env if key.startswith(prefixes) or index in key]:
         del env[key]
+    for key in [key for key in env if key.endswith("=")]:
+        whole = alias_of(env, key[:-1])
+        if whole is not None and (whole == path or whole.startswith(prefixes) or index in whole):
+            del env[key]
 
 
 PATHS = "\0"
 """A key that stands in an environment with access paths in it: most have none, and forgetting a
 plain name need not look for them."""
+
+
+def alias_of(env: Env, name: str) -> str | None:
+    """The path that a name was assigned from, where neither has been assigned since."""
+    atom = only(env[f"{name}="]) if f"{name}=" in env else None
+    return str(atom.value) if isinstance(atom, Constant) else None
+
+
+def other_names(env: Env, path: str) -> list[str]:
+    """The names that hold the same object as the path."""
+    if PATHS not in env:
+        return []
+    whole = alias_of(env, path) or path
+    names = [key[:-1] for key in env if key.endswith("=") and alias_of(env, key[:-1]) == whole]
+    return [name for name in (whole, *names) if name != path]
 
 
 def keep(env: Env, path: str, found: Value) -> None:
@@ -88,6 +109,9 @@ def _assign_name(frame: Frame, env: Env, name: str, found: Value, source: ast.ex
     if source is not None and _is_test(frame, source):
         frame.tests[name] = source
     env[name] = found
+    path = path_of(source) if source is not None else None
+    if path is not None and path != name and frame.slice is None:
+        keep(env, f"{name}=", value(Constant(alias_of(env, path) or path)))
     for _, snapshot in frame.nested if frame.function is not None else ():
         if name in snapshot:
             known = snapshot[name]

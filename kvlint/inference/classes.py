@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from kvlint.catalogue.class_facts import own_facts
 from kvlint.inference.context import Context, Env, Frame, module_frame
-from kvlint.inference.names import called_name, last_name
+from kvlint.inference.names import called_name, is_overload, last_name
 from kvlint.inference.slicing import Bindings, bindings_in
 from kvlint.inference.values import (
     NOTHING,
@@ -29,6 +29,7 @@ from kvlint.inference.values import (
 from kvlint.source.index import Module, functions_at
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+FUNCTION_NODES = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,7 +249,7 @@ def _declared(ctx: Context, info: ClassInfo, name: str) -> Value | None:
                 continue
             if is_property(member):
                 return property_value(ctx, info, member)
-            return value(Function(info.module, member, info))
+            return _method(info, name, member)
         if isinstance(member, ast.AnnAssign):
             declared = annotation_value(class_frame(ctx, info), {}, member.annotation)
             if declared.known:
@@ -265,6 +266,13 @@ def _declared(ctx: Context, info: ClassInfo, name: str) -> Value | None:
                 text = f"`self.{name}` is annotated `{ast.unparse(node.annotation)}`"
                 return Value(without_none(declared).atoms, (frame.evidence(text, node),))
     return None
+
+
+def _method(info: ClassInfo, name: str, last: FunctionNode) -> Value:
+    """A method: the last one of its name, or its overloads, which declare what it gives."""
+    functions = [m for m in info.members[name] if isinstance(m, FUNCTION_NODES)]
+    declaring = [node for node in functions if is_overload(node)] or [last]
+    return value(*(Function(info.module, node, info) for node in declaring))
 
 
 def _promised(ctx: Context, infos: list[ClassInfo], name: str) -> Value | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -42,7 +42,8 @@ class Context:
     class_of_node: dict[ast.ClassDef, ClassInfo] = field(default_factory=dict)
     globals: dict[tuple[str, str], Value] = field(default_factory=dict)
     attributes: dict[tuple[str, str, str], Value | None] = field(default_factory=dict)
-    returns: dict[tuple[ast.AST, str | None], Value] = field(default_factory=dict)
+    returns: dict[tuple[object, ...], Value] = field(default_factory=dict)
+    open_parameters: dict[ast.AST, frozenset[str]] = field(default_factory=dict)
     stores: dict[tuple[ast.AST, str], list[Value]] = field(default_factory=dict)
     bindings: dict[ast.AST, Bindings] = field(default_factory=dict)
     module_envs: dict[str, Env] = field(default_factory=dict)
@@ -161,6 +162,10 @@ class Frame:
         """Note what the attribute that is asked for holds where the function ends."""
         if self.slice is not None and self.slice.attribute is not None:
             self.left.append(env.get(f"{self.self_name}.{self.slice.attribute}"))
+
+    def condition(self, text: str, node: ast.AST) -> Evidence:
+        """A step that says something only where the condition holds."""
+        return replace(self.evidence(text, node), narrows=True)
 
     def evidence(self, text: str, node: ast.AST) -> Evidence:
         line = getattr(node, "lineno", None)

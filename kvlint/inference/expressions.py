@@ -66,6 +66,8 @@ def attribute_at(frame: Frame, env: Env, node: ast.Attribute, base: Value) -> Va
         for outer in frame.outer:
             if path in outer:
                 return outer[path]
+    if node.attr not in ("__name__", "__qualname__"):
+        base = classes_behind(frame, env, base)
     return attribute(frame.ctx, base, node.attr)
 
 

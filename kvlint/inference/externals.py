@@ -11,6 +11,7 @@ from kvlint.inference.values import (
     Constant,
     Elements,
     External,
+    Getter,
     HolderCall,
     Instance,
     Items,
@@ -130,6 +131,17 @@ def _module(arguments: Arguments, _: Keywords) -> Value:
     return value(External(str(atom.value))) if isinstance(atom, Constant) else UNKNOWN
 
 
+def _getter(calls: bool) -> Callable[[Arguments, Keywords], Value]:
+    def made(arguments: Arguments, _: Keywords) -> Value:
+        atom = only(arguments[0]) if arguments else None
+        alone = calls or len(arguments) == 1
+        if not isinstance(atom, Constant) or not alone:
+            return UNKNOWN
+        return value(Getter(str(atom.value), calls))
+
+    return made
+
+
 EXTERNALS: dict[str, Callable[[Arguments, Keywords], Value]] = {
     **dict.fromkeys(("copy", "deepcopy", "replace", "partial", "proxy"), _first),
     **dict.fromkeys(("create_task", "ensure_future", "shield", "wait_for"), _first),
@@ -140,6 +152,8 @@ EXTERNALS: dict[str, Callable[[Arguments, Keywords], Value]] = {
         _elements,
     ),
     "NewType": _new_type,
+    "attrgetter": _getter(calls=False),
+    "methodcaller": _getter(calls=True),
     "chain": _chain,
     "choice": _choice,
     "defaultdict": _default_dict,

@@ -375,8 +375,10 @@ def _function(frame: Frame, env: Env, node: ast.FunctionDef | ast.AsyncFunctionD
         frame.volatile[name] = known
         forget(env, name)
         env[name] = known
-    env[node.name] = value(Function(frame.module, node, None, None))
-    frame.nested.append((node, dict(env) if frame.function is not None else {}))
+    inner: Env = dict(env) if frame.function is not None else {}
+    outer = (inner, *frame.outer) if frame.function is not None else ()
+    env[node.name] = inner[node.name] = value(Function(frame.module, node, outer=outer))
+    frame.nested.append((node, inner))
     return env
 
 

@@ -225,6 +225,9 @@ def _bound(body: Iterable[ast.stmt]) -> Iterator[tuple[ast.expr | None, ast.expr
             yield node.target, node.value
         elif isinstance(node, (ast.For, ast.AsyncFor)):
             yield node.target, node.iter
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            results = [value for target, value in _bound(node.body) if target is None]
+            yield from ((ast.Name(node.name, ast.Store()), result) for result in results)
         elif isinstance(node, (ast.With, ast.AsyncWith)):
             for item in node.items:
                 if item.optional_vars is not None:

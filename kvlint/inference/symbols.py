@@ -7,6 +7,7 @@ import re
 
 from kvlint.catalogue.model import Holder
 from kvlint.inference.context import Context, Env, Frame, module_frame
+from kvlint.inference.names import is_overload
 from kvlint.inference.values import (
     NOTHING,
     UNKNOWN,
@@ -67,7 +68,8 @@ def _global_value(ctx: Context, module: Module, name: str) -> Value:
             if isinstance(binding, Assigned) and binding.scope is not None
         ]
     else:
-        parts = [binding_value(ctx, module, binding) for binding in bindings]
+        declaring = [each for each in bindings if isinstance(each, ast.AST) and is_overload(each)]
+        parts = [binding_value(ctx, module, binding) for binding in declaring or bindings]
         parts = [part for part in parts if not _is_elsewhere(part)] or parts
     return _settled(parts)
 

@@ -36,6 +36,8 @@ class Use:
     """Dotted name of the function within its module."""
     probed: frozenset[str] = frozenset()
     """Attributes of the receiver that a `hasattr` around the use has asked for."""
+    others: tuple[str, ...] = ()
+    """Other names that it may be used under here: `getattr(pool, name)` in a loop over texts."""
     through_super: bool = False
     """Called through `super()`, on the class, or under another name: not as written here."""
 
