@@ -7,6 +7,7 @@ import ast
 from kvlint.findings import Evidence
 from kvlint.inference.class_sets import meet
 from kvlint.inference.classes import ancestors, instance_attribute, is_pool_class, source_class
+from kvlint.inference.construction import bound
 from kvlint.inference.context import Context
 from kvlint.inference.generics import typed_attribute
 from kvlint.inference.slicing import bindings_in
@@ -105,10 +106,12 @@ def _described(ctx: Context, atom: Instance, name: str, found: Value) -> Value:
     own = any(info is not None and name in info.members for info in owners)
     if not own or not isinstance(getter, Function):
         return found
-    from kvlint.inference.functions import return_value, returned_for
+    from kvlint.inference.functions import return_value, returned_with
 
     given = return_value(ctx, getter)
-    return given if given.known else returned_for(ctx, getter, [value(atom)], {})
+    if given.known or getter.node.returns is not None:
+        return given
+    return returned_with(ctx, getter, bound(getter.node, [value(atom)], {}, 1))
 
 
 def _delegated(ctx: Context, atom: Instance, name: str, own: Value) -> Value:

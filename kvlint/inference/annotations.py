@@ -19,6 +19,7 @@ from kvlint.inference.values import (
     ModuleObject,
     Nothing,
     Value,
+    future_of,
     join,
     value,
     without_none,
@@ -32,7 +33,8 @@ ITERABLES = frozenset(
     "Reversible KeysView ContextManager AbstractContextManager".split()
 )
 MAPPINGS = frozenset("dict Dict Mapping MutableMapping DefaultDict defaultdict OrderedDict".split())
-AWAITABLES = {"Awaitable": 0, "Coroutine": 2, "Future": 0, "Task": 0}
+AWAITABLES = {"Awaitable": 0, "Coroutine": 2}
+FUTURES = frozenset(["Future", "Task"])
 REFERENCES = frozenset(["ref", "ReferenceType", "WeakMethod"])
 GETTERS = {
     "ContextVar": ("get",),
@@ -171,6 +173,8 @@ def _subscript(frame: Frame, env: Env, node: ast.Subscript, depth: int) -> Value
         return value(HolderCall(of(arguments[1])))
     if head in AWAITABLES and len(arguments) > AWAITABLES[head]:
         return of(arguments[AWAITABLES[head]])
+    if head in FUTURES:
+        return future_of(of(arguments[0]))
     if head in REFERENCES:
         return value(HolderCall(join([of(arguments[0]), NOTHING])))
     made = annotation_value(frame, env, node.value, depth + 1)

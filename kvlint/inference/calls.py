@@ -103,10 +103,10 @@ def call(frame: Frame, env: Env, node: ast.Call) -> Value:
         return _with_constructor(frame, node, called, found)
     atom = only(called)
     if isinstance(atom, Function):
-        generic = solved(frame, atom, arguments, keywords)
-        found = generic if generic.known else found
-        if not found.known:
-            found = returned_for(frame.ctx, atom, arguments, keywords)
+        special = solved(frame, atom, arguments, keywords)
+        if not special.known:
+            special = returned_for(frame.ctx, atom, arguments, keywords)
+        found = special if special.known else found
     if isinstance(atom, ClassObject):
         found = constructed(frame.ctx, found, arguments, keywords)
     return _with_constructor(frame, node, called, found)

@@ -27,6 +27,7 @@ from kvlint.inference.values import (
     Mapping,
     TypeOf,
     Value,
+    awaited,
     element_of,
     item_of,
     join,
@@ -307,7 +308,7 @@ def _lambda(frame: Frame, env: Env, node: ast.Lambda) -> Value:
 
 
 def _await(frame: Frame, env: Env, node: ast.Await) -> Value:
-    return evaluate(frame, env, node.value)
+    return awaited(evaluate(frame, env, node.value))
 
 
 def _yield(frame: Frame, env: Env, node: ast.Yield) -> Value:

@@ -17,7 +17,9 @@ from kvlint.inference.values import (
     Items,
     Mapping,
     Value,
+    awaited,
     element_of,
+    future_of,
     join,
     only,
     value,
@@ -52,7 +54,11 @@ def _flattened(arguments: Arguments, _: Keywords) -> Value:
 
 
 def _together(arguments: Arguments, _: Keywords) -> Value:
-    return value(Items(tuple(arguments)))
+    return value(Items(tuple(awaited(argument) for argument in arguments)))
+
+
+def _future(arguments: Arguments, _: Keywords) -> Value:
+    return future_of(arguments[0]) if arguments else UNKNOWN
 
 
 def _choice(arguments: Arguments, _: Keywords) -> Value:
@@ -144,7 +150,8 @@ def _getter(calls: bool) -> Callable[[Arguments, Keywords], Value]:
 
 EXTERNALS: dict[str, Callable[[Arguments, Keywords], Value]] = {
     **dict.fromkeys(("copy", "deepcopy", "replace", "partial", "proxy"), _first),
-    **dict.fromkeys(("create_task", "ensure_future", "shield", "wait_for"), _first),
+    **dict.fromkeys(("create_task", "ensure_future", "shield"), _future),
+    "wait_for": _first,
     **dict.fromkeys(("nullcontext", "closing", "aclosing", "repeat"), _yielding),
     **dict.fromkeys(("max", "min"), _largest),
     **dict.fromkeys(

@@ -157,7 +157,9 @@ def return_value(ctx: Context, called: Function) -> Value:
         return UNKNOWN
     frame = _frame_of(ctx, called)
     if function.returns is not None:
-        return _declared_result(frame, function, called)
+        declared = _declared_result(frame, function, called)
+        if declared.known or not _holds_more(called):
+            return declared
     if not ctx.may_bear(called.module, function.name):
         return UNKNOWN
     if bindings_of_function(ctx, function).plain_result:
@@ -210,8 +212,11 @@ def returned_for(
         return UNKNOWN
     given = bound(called.node, arguments, keywords, 1 if own else 0)
     given = {n: known for n, known in given.items() if n in wanted and bears_pool(ctx, known)}
-    if not given:
-        return UNKNOWN
+    return returned_with(ctx, called, given) if given else UNKNOWN
+
+
+def returned_with(ctx: Context, called: Function, given: Env) -> Value:
+    """What a function gives where some parameters hold what is `given`."""
     handed = tuple(sorted(given.items()))
     key = (called.node, _self_class(called), _seen(ctx, called), handed)
     frame = _frame_of(ctx, called)
@@ -247,13 +252,17 @@ def _calls(node: ast.expr, name: str) -> bool:
     return isinstance(function, ast.Name) and function.id == name
 
 
-def _self_class(called: Function) -> str | None:
-    atoms = called.self_value.atoms if called.self_value is not None else None
-    if atoms and len(atoms) == 1:
-        atom = next(iter(atoms))
-        if isinstance(atom, (Instance, ClassObject)):
-            return atom.cls
-    return None
+def _self_class(called: Function) -> str | Atom | None:
+    """What the result rests on of the object: its class, and what it was made with."""
+    atom = only(called.self_value) if called.self_value is not None else None
+    if isinstance(atom, Instance) and (atom.held or atom.typed):
+        return atom
+    return atom.cls if isinstance(atom, (Instance, ClassObject)) else None
+
+
+def _holds_more(called: Function) -> bool:
+    """Whether more is known of the object than its class says."""
+    return isinstance(_self_class(called), Instance)
 
 
 def _declared_result(frame: Frame, function: FunctionNode, called: Function) -> Value:

@@ -62,6 +62,10 @@ def _fits(frame: Frame, annotation: ast.expr | None, given: Value) -> bool:
     if any(isinstance(atom, Nothing) for atom in given.atoms):
         nothing = any(isinstance(atom, Nothing) for atom in declared.atoms or ())
         return nothing or not declared.known
+    constants = [atom.value for atom in given.atoms if isinstance(atom, Constant)]
+    if constants and declared.known:
+        classes = {atom.cls for atom in declared.atoms or () if isinstance(atom, Instance)}
+        return any(f"builtins.{type(constant).__name__}" in classes for constant in constants)
     if not all(isinstance(atom, Instance) for atom in given.atoms):
         return True
     return _disjoint(frame.ctx, declared, given) is False

@@ -33,7 +33,7 @@ from kvlint.source.index import Assigned, Binding, Imported, Module, functions_a
 BUILTINS = frozenset(
     "bool bytes classmethod dict enumerate filter float frozenset getattr hasattr int "
     "isinstance issubclass iter len list map max min next object property range reversed "
-    "set setattr sorted staticmethod str sum super tuple type vars zip print locals".split()
+    "set setattr slice sorted staticmethod str sum super tuple type vars zip print locals".split()
 )
 
 

@@ -304,3 +304,19 @@ def item_of(known: Value, index: int | str | None) -> Value:
         else:
             return UNKNOWN
     return join(parts) if parts else UNKNOWN
+
+
+def future_of(known: Value) -> Value:
+    """A task or future of a value: what it gives when it is awaited or asked for its result."""
+    if not known.known or awaited(known) is not known:
+        return known
+    result = value(HolderCall(known))
+    return value(Instance("asyncio.Future", held=(("__await__", result), ("result", result))))
+
+
+def awaited(known: Value) -> Value:
+    """What awaiting gives. Coroutines count as what they return."""
+    atom = only(known)
+    result = dict(atom.held).get("__await__") if isinstance(atom, Instance) else None
+    called = only(result) if result is not None else None
+    return called.result if isinstance(called, HolderCall) else known
