@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 
 from kvlint.checks.asked import Asked
 from kvlint.inference.classes import is_subclass, source_class
+from kvlint.inference.interest import touches
 from kvlint.inference.pools import PoolSet
 from kvlint.inference.values import UNKNOWN, ClassObject, Instance, Value, value
 
@@ -17,18 +19,18 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 def may_be_given(asked: Asked, pools: PoolSet, name: str) -> bool:
     """Whether the module gives an object of these classes, or one of which it does not say what it
     is, an attribute of that name: assigned, by `setattr`, or patched for a test."""
-    text = asked.module.source.text
-    if not re.search(rf"\.{re.escape(name)}\b|['\".]{re.escape(name)}['\"]", text):
-        return False
-    return any(_may_be_one_of(asked, known, pools) for known in _given(asked, name))
+    spelled = re.compile(rf"\.{re.escape(name)}\b|['\".]{re.escape(name)}['\"]|\b{name}=")
+    starts = asked.module.source.line_starts
+    lines = [bisect_right(starts, m.start()) for m in spelled.finditer(asked.module.source.text)]
+    return any(_may_be_one_of(asked, known, pools) for known in _given(asked, name, lines))
 
 
-def _given(asked: Asked, name: str) -> Iterator[Value]:
+def _given(asked: Asked, name: str, lines: list[int]) -> Iterator[Value]:
     """What the objects are that are given the attribute."""
     for target, known in asked.given.items():
         if target.attr == name:
             yield known
-    for node, own in _nodes(asked.module.tree, None, None):
+    for node, own in _nodes(asked.module.tree, lines, None, None):
         if isinstance(node, ast.Attribute):
             if node.attr == name and isinstance(node.ctx, ast.Store) and node not in asked.given:
                 yield _object(asked, node.value, own)
@@ -40,13 +42,19 @@ _Own = tuple[str, ast.ClassDef] | None
 """The name of `self` where an expression stands, and the class around it."""
 
 
-def _nodes(node: ast.AST, cls: ast.ClassDef | None, own: _Own) -> Iterator[tuple[ast.AST, _Own]]:
+def _nodes(
+    node: ast.AST, lines: list[int], cls: ast.ClassDef | None, own: _Own
+) -> Iterator[tuple[ast.AST, _Own]]:
+    """The nodes of statements that hold one of the lines."""
     for child in ast.iter_child_nodes(node):
+        parts = [child, *getattr(child, "decorator_list", ())]
+        if isinstance(child, ast.stmt) and not any(touches(lines, part) for part in parts):
+            continue
         inner = own
         if isinstance(child, _FUNCTIONS) and cls is not None and child.args.args:
             inner = (child.args.args[0].arg, cls)
         yield child, inner
-        yield from _nodes(child, child if isinstance(child, ast.ClassDef) else None, inner)
+        yield from _nodes(child, lines, child if isinstance(child, ast.ClassDef) else None, inner)
 
 
 def _sets(node: ast.Call, name: str) -> bool:

@@ -16,6 +16,7 @@ from kvlint.inference.values import (
     Atom,
     Constant,
     Elements,
+    Instance,
     Items,
     Mapping,
     Value,
@@ -50,12 +51,14 @@ def forget(env: Env, path: str) -> None:
     index = f"[{path}]"
     for key in [key for key in env if key.startswith(prefixes) or index in key]:
         del env[key]
-    for key in [key for key in env if key.endswith("=")]:
+    for key in [key for key in env if key.endswith("=")] if ALIASES in env else ():
         whole = alias_of(env, key[:-1])
         if whole is not None and (whole == path or whole.startswith(prefixes) or index in whole):
             del env[key]
 
 
+ALIASES = "\1"
+"""A key that stands in an environment with other names of paths in it."""
 PATHS = "\0"
 """A key that stands in an environment with access paths in it: most have none, and forgetting a
 plain name need not look for them."""
@@ -69,7 +72,7 @@ def alias_of(env: Env, name: str) -> str | None:
 
 def other_names(env: Env, path: str) -> list[str]:
     """The names that hold the same object as the path."""
-    if PATHS not in env:
+    if ALIASES not in env:
         return []
     whole = alias_of(env, path) or path
     names = [key[:-1] for key in env if key.endswith("=") and alias_of(env, key[:-1]) == whole]
@@ -109,9 +112,11 @@ def _assign_name(frame: Frame, env: Env, name: str, found: Value, source: ast.ex
     if source is not None and _is_test(frame, source):
         frame.tests[name] = source
     env[name] = found
-    path = path_of(source) if source is not None else None
-    if path is not None and path != name and frame.slice is None:
+    told = source is not None and frame.recorder is not None
+    path = path_of(source) if told and source is not None else None
+    if path is not None and path != name and not _is_plain(found):
         keep(env, f"{name}=", value(Constant(alias_of(env, path) or path)))
+        env[ALIASES] = NOTHING
     for _, snapshot in frame.nested if frame.function is not None else ():
         if name in snapshot:
             known = snapshot[name]
@@ -119,6 +124,11 @@ def _assign_name(frame: Frame, env: Env, name: str, found: Value, source: ast.ex
             snapshot[name] = join([known, found])
         else:
             snapshot[name] = found
+
+
+def _is_plain(found: Value) -> bool:
+    """Whether no test of a class can say more of a value."""
+    return found.atoms is not None and not any(isinstance(a, Instance) for a in found.atoms)
 
 
 def _as_declared(frame: Frame, path: str, found: Value) -> Value:

@@ -11,7 +11,7 @@ from kvlint.inference.annotations import annotation_value
 from kvlint.inference.assignment import assign, forget, path_of
 from kvlint.inference.callables import applied, called_specially
 from kvlint.inference.classes import ancestors, bindings_of_function
-from kvlint.inference.construction import constructed
+from kvlint.inference.construction import constructed, keeps_arguments
 from kvlint.inference.containers import ADDING
 from kvlint.inference.context import Env, Frame, quiet_frame
 from kvlint.inference.expressions import attribute_at, classes_behind, evaluate
@@ -167,7 +167,9 @@ def _needs_arguments(frame: Frame, node: ast.Call, base: Value | None, called: V
     atom = only(called)
     if isinstance(atom, Function):
         return bool(open_parameters(frame.ctx, atom) or type_variables(atom))
-    if isinstance(atom, (TypeOf, Getter, ClassObject)) or isinstance(node.func, ast.Subscript):
+    if isinstance(atom, ClassObject):
+        return keeps_arguments(frame.ctx, atom.cls)
+    if isinstance(atom, (TypeOf, Getter)) or isinstance(node.func, ast.Subscript):
         return True
     if called.atoms and len(called.atoms) > 1:
         return any(isinstance(each, Function) and is_overload(each.node) for each in called.atoms)

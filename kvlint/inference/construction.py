@@ -30,10 +30,19 @@ Held = dict[str, Value]
 MAX_DEPTH = 3
 
 
+def keeps_arguments(ctx: Context, cls: str) -> bool:
+    """Whether it can matter what an object of a class was made with: a class of the project whose
+    objects are no pools."""
+    return source_class(ctx, cls) is not None and not is_pool_class(ctx, cls)
+
+
 def constructed(
     ctx: Context, found: Value, arguments: list[Value], keywords: dict[str | None, Value]
 ) -> Value:
     """Instances that a call of their class gives, with what they were handed and keep."""
+    classes = [atom.cls for atom in found.atoms or () if isinstance(atom, Instance)]
+    if not any(keeps_arguments(ctx, cls) for cls in classes):
+        return found
     if found.atoms is None or not any(bears_pool(ctx, v) for v in (*arguments, *keywords.values())):
         return found
     atoms = [_with_held(ctx, atom, arguments, keywords) for atom in found.atoms]
@@ -57,7 +66,9 @@ def _with_held(
 
 def bears_pool(ctx: Context, known: Value, depth: int = 0) -> bool:
     """Whether a pool can be reached through a value in a few steps."""
-    return depth < MAX_DEPTH and any(_bears(ctx, atom, depth) for atom in known.atoms or ())
+    if not known.atoms or depth >= MAX_DEPTH:
+        return False
+    return any(_bears(ctx, atom, depth) for atom in known.atoms)
 
 
 def _bears(ctx: Context, atom: Atom, depth: int) -> bool:

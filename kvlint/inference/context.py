@@ -46,6 +46,7 @@ class Context:
     open_parameters: dict[ast.AST, frozenset[str]] = field(default_factory=dict)
     stores: dict[tuple[ast.AST, str], list[Value]] = field(default_factory=dict)
     bindings: dict[ast.AST, Bindings] = field(default_factory=dict)
+    generic: dict[str, bool] = field(default_factory=dict)
     module_envs: dict[str, Env] = field(default_factory=dict)
     active: dict[object, int] = field(default_factory=dict)
     """Questions being worked out right now, with their depth."""

@@ -80,14 +80,24 @@ def _levels(ctx: Context, atom: Instance) -> Iterator[tuple[ClassInfo, Env]]:
 
 def typed_attribute(ctx: Context, atom: Instance, name: str) -> Value:
     """An attribute that a generic class annotates with its parameters."""
+    if not atom.typed and not _is_generic(ctx, atom):
+        return UNKNOWN
     for info, env in _levels(ctx, atom):
         node = _annotation(ctx, info, name)
-        if node is not None:
-            found = annotation_value(class_frame(ctx, info), env, node) if env else UNKNOWN
+        if node is not None and env:
+            found = annotation_value(class_frame(ctx, info), env, node)
             text = f"`{info.name}.{name}` is annotated `{ast.unparse(node)}`"
             step = class_frame(ctx, info).evidence(text, node)
             return Value(without_none(found).atoms, (step,)) if found.known else UNKNOWN
     return UNKNOWN
+
+
+def _is_generic(ctx: Context, atom: Instance) -> bool:
+    """Whether a base of the class is given arguments."""
+    if atom.cls not in ctx.generic:
+        bases = [base for info, _ in _levels(ctx, atom) for base in info.node.bases]
+        ctx.generic[atom.cls] = any(isinstance(base, ast.Subscript) for base in bases)
+    return ctx.generic[atom.cls]
 
 
 def _annotation(ctx: Context, info: ClassInfo, name: str) -> ast.expr | None:

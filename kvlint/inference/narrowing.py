@@ -13,7 +13,7 @@ from kvlint.inference.assignment import keep, other_names, path_of
 from kvlint.inference.class_sets import class_tuple, narrow_away, narrow_to
 from kvlint.inference.classes import is_subclass
 from kvlint.inference.context import Context, Env, Frame, quiet_frame
-from kvlint.inference.expressions import classes_behind, evaluate
+from kvlint.inference.expressions import classes_behind, evaluate, spelled
 from kvlint.inference.kept_tests import kept_on_self, test_of_self
 from kvlint.inference.values import (
     NOTHING,
@@ -172,7 +172,7 @@ def _identity(
     if subject is None:
         return None
     path, by_name = subject
-    current = value_of(frame, env, _expression(path))
+    current = value_of(frame, env, spelled(path))
     classes = _by_name(frame.ctx, right) if by_name else _class_names(right)
     if classes is None:
         return None
@@ -185,7 +185,7 @@ def _membership(
     subject = _type_subject(test.left, left)
     if subject is None:
         return None
-    current = value_of(frame, env, _expression(subject[0]))
+    current = value_of(frame, env, spelled(subject[0]))
     members = element_of(right)
     classes = _by_name(frame.ctx, members) if subject[1] else _class_names(members)
     return _by_type(frame, env, subject[0], current, classes, test) if classes else None
@@ -248,10 +248,6 @@ def _type_subject(node: ast.expr, known: Value) -> tuple[str, bool] | None:
         return (path, False) if path is not None else None
     atom = only(known)
     return (atom.path, atom.named) if isinstance(atom, TypeOf) else None
-
-
-def _expression(path: str) -> ast.expr:
-    return ast.parse(path, mode="eval").body
 
 
 def _class_names(classes: Value) -> list[str] | None:
@@ -328,7 +324,7 @@ def _isinstance(frame: Frame, env: Env, test: ast.Call, name: str) -> Branches:
         if inner is None:
             return dict(env), dict(env)
         path = inner[0]
-        known = value_of(frame, env, _expression(path))
+        known = value_of(frame, env, spelled(path))
     if path is None:
         return dict(env), dict(env)
     step = holding(frame, test)
