@@ -13,6 +13,7 @@ from pathlib import Path
 from kvlint import __version__
 from kvlint.catalogue.bodies import raised, scan
 from kvlint.catalogue.embed import dump, embedded_with, fingerprint, parse
+from kvlint.catalogue.held import Evaluator
 from kvlint.catalogue.holders import find_holders
 from kvlint.catalogue.model import Catalogue
 from kvlint.catalogue.pool_classes import PoolClasses, find_pool_classes
@@ -26,7 +27,6 @@ from kvlint.catalogue.tree import (
     pool_files,
     tree_version,
 )
-from kvlint.catalogue.values import Evaluator
 
 # One pattern for each word: a pattern that begins with plain text is searched ten times faster.
 _OUTSIDE = tuple(

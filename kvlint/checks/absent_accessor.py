@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from kvlint.checks.asked import Asked, finding, set_here
 from kvlint.findings import Finding
-from kvlint.inference.handlers import catches
-from kvlint.inference.pools import PoolSet, names
-from kvlint.inference.uses import Use
+from kvlint.interpret.handlers import catches
+from kvlint.interpret.pool_sets import PoolSet, names
+from kvlint.interpret.uses import Use
 
 
 def check(asked: Asked) -> Iterator[Finding]:

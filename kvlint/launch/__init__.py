@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 
 from kvlint.findings import Finding
-from kvlint.launch.files import (
+from kvlint.launch.file_types import (
     LAUNCH_NAMES,
     LAUNCH_SUFFIXES,
     check_launch_file,
@@ -14,7 +14,7 @@ from kvlint.launch.files import (
     is_launch_file,
 )
 from kvlint.launch.relevance import is_worth_following, may_hold_a_backend
-from kvlint.rules import Rule
+from kvlint.rules.rule import Rule
 from kvlint.source.text import SourceFile
 
 __all__ = [

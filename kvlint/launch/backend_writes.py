@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from kvlint.findings import Evidence, Finding
 from kvlint.launch.facts import NOOP_FLAG
-from kvlint.rules import Rule
+from kvlint.rules.rule import Rule
 from kvlint.source.text import SourceFile
 
 CODE = "KV301"

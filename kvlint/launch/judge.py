@@ -23,7 +23,7 @@ from kvlint.launch.arguments import (
     python_literal,
 )
 from kvlint.launch.facts import NOOP_FLAG, LaunchFacts, releases_with_backend
-from kvlint.rules import Rule
+from kvlint.rules.rule import Rule
 from kvlint.source.text import SourceFile
 
 BACKEND, PRECONDITION, DECODE, CHOICE, WITHOUT_FA = "KV302", "KV303", "KV304", "KV305", "KV306"

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 from kvlint.findings import Finding
 from kvlint.launch.backend_writes import backend_writes
 from kvlint.launch.facts import facts_for
-from kvlint.launch.files import distinct
+from kvlint.launch.file_types import distinct
 from kvlint.launch.judge import Case, judge, launch_rules
 from kvlint.launch.python_program import Program
 from kvlint.launch.relevance import is_worth_following
-from kvlint.rules import Rule
+from kvlint.rules.rule import Rule
 from kvlint.source.text import SourceFile
 
 _REGISTERING = frozenset(

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kvlint.findings import FileError
+from kvlint.output.report import Report
 from kvlint.output.style import harmless, on_one_line
-from kvlint.report import Report
-from kvlint.source.files import Selection
+from kvlint.project.files import Selection
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from kvlint.analysis import Request, check_files
 from kvlint.catalogue.model import Catalogue
+from kvlint.engine.analysis import Request, check_files
 from kvlint.findings import Finding
-from kvlint.rules import builtin_rules
-from kvlint.runtime.model import FAILURES, SCHEMA_VERSION, Engine, Probe, Result, RunOptions
+from kvlint.rules.rule import builtin_rules
+from kvlint.runtime.probes import FAILURES, SCHEMA_VERSION, Engine, Probe, Result, RunOptions
 from kvlint.runtime.releases import (
     Interpreter,
     Release,
@@ -89,7 +89,7 @@ def confirm_findings(findings: Iterable[Finding], options: RunOptions) -> tuple[
 
 
 def _setting(options: RunOptions) -> tuple[Interpreter, Release, Catalogue]:
-    from kvlint.runtime.commands import catalogue_of
+    from kvlint.runtime.session import catalogue_of
 
     interpreter = inspect_interpreter(options.python)
     require_extra(interpreter)
@@ -104,7 +104,7 @@ def _confirm(
     catalogue: Catalogue,
     options: RunOptions,
 ) -> tuple[Confirmation, ...]:
-    from kvlint.runtime.commands import all_probes, engines_for, run_probes
+    from kvlint.runtime.session import all_probes, engines_for, run_probes
 
     known = all_probes(release, catalogue)
     matched = [(finding, probes_for(finding, known)) for finding in findings]

@@ -8,8 +8,8 @@ from typing import Any
 
 from kvlint.catalogue.families import family_of
 from kvlint.catalogue.resolve import ResolvedAccessor, View
-from kvlint.rules import Rule
-from kvlint.runtime.model import Engine, Probe
+from kvlint.rules.rule import Rule
+from kvlint.runtime.probes import Engine, Probe
 
 # The two opinions about an accessor, by name: the tree's own, and the embedded one of its version.
 Opinion = tuple[ResolvedAccessor, "ResolvedAccessor | None"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from kvlint.findings import Finding
 from kvlint.launch import check_launch_file, check_python
-from kvlint.rules import builtin_rules
+from kvlint.rules.rule import builtin_rules
 from kvlint.source.text import decode_source
 
 RULES = [rule for rule in builtin_rules() if rule.check == "launch" or rule.code == "KV301"]

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from kvlint.engine.command_line import command_findings, command_source, process_words
 from kvlint.errors import UsageError
-from kvlint.launch.commandline import command_findings, command_source, process_words
 from tests.launch.asking import RULES
 from tests.running import kvlint
 

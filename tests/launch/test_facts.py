@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kvlint.launch.extract import ExtractionError, release_facts, stored
 from kvlint.launch.facts import RELEASES, embedded_versions, facts_for, releases_with_backend
+from kvlint.launch.from_source import ExtractionError, release_facts, stored
 
 TREES = os.environ.get("KVLINT_TREES")
 

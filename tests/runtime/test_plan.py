@@ -10,12 +10,12 @@ import pytest
 from kvlint.catalogue.embed import load_embedded
 from kvlint.catalogue.resolve import View
 from kvlint.findings import Finding, Span
-from kvlint.rules import builtin_rules
-from kvlint.runtime.commands import engines_for
+from kvlint.rules.rule import builtin_rules
 from kvlint.runtime.confirm import probes_for
-from kvlint.runtime.model import Probe, RunOptions
 from kvlint.runtime.plan import SelectionError, plan_probes, select
+from kvlint.runtime.probes import Probe, RunOptions
 from kvlint.runtime.releases import RunError, child_environment
+from kvlint.runtime.session import engines_for
 
 
 @pytest.fixture(scope="module")
