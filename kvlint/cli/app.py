@@ -126,6 +126,9 @@ def check(
     stdin_filename: Annotated[
         Text, typer.Option(help="The path that standard input stands for.")
     ] = None,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Say which rules are off, and why.")
+    ] = False,
     no_cache: Annotated[
         bool, typer.Option("--no-cache", help="Neither read nor write .kvlint_cache.")
     ] = False,
@@ -160,6 +163,7 @@ def check(
         statistics=statistics,
         confirm=confirm,
         stdin_filename=stdin_filename,
+        verbose=verbose,
         use_cache=not no_cache,
         jobs=jobs,
     )

@@ -16,7 +16,7 @@ from kvlint.findings import Finding
 from kvlint.output.render import render, statistics
 from kvlint.output.report import Report
 from kvlint.output.style import Style, on_one_line, style_for
-from kvlint.output.summary import Counts, complaints, summary
+from kvlint.output.summary import Counts, complaints, rules_that_are_off, summary
 from kvlint.project.files import absolute
 from kvlint.project.groups import Choices
 from kvlint.project.settings import OutputFormat, SettingsFinder
@@ -49,6 +49,7 @@ class Options:
     statistics: bool = False
     confirm: bool = False
     stdin_filename: str | None = None
+    verbose: bool = False
     use_cache: bool = True
     jobs: int = 0
 
@@ -176,6 +177,10 @@ def _tell(fixed: Fixed, inputs: Input, options: Options) -> int:
         print(line, file=sys.stderr)
     if options.show_fixes:
         _show_fixes(fixed, made)
+    if options.verbose:
+        for group in fixed.run.groups:
+            for line in rules_that_are_off(group.off, group.settings.file):
+                print(line, file=sys.stderr)
     print(summary(made, _counts(fixed, options)), file=sys.stderr)
     return _status(fixed, made)
 

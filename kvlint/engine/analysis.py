@@ -23,6 +23,7 @@ from kvlint.checks.asked import Asked, Check
 from kvlint.findings import FileError, Finding
 from kvlint.interpret.context import Context
 from kvlint.interpret.uses import Use
+from kvlint.launch.facts import LaunchRelease
 from kvlint.rules.rule import Rule, builtin_rules
 from kvlint.source.index import Module, ParseError, Project, import_root, module_name
 from kvlint.source.text import SourceError, SourceFile, decode_source, read_source
@@ -56,10 +57,11 @@ _CLASS = re.compile(rb"^[ \t]*class\s+(\w+)\s*\(([^)]*)\)", re.M)
 class Request:
     """What is to be checked, and against what.
 
-    `roots` are folders under which modules are looked for by name. `texts` replaces what is on
-    disk. `named` are files that were given one by one: they are parsed whatever they hold, while
-    of a folder's files only those are that can matter. `pool_files` are the project's files that
-    define pool classes (`pool_files()`), the same for every part of a run that is split.
+    `rules` are those that are asked. `launch`: whose server arguments count, by default the
+    catalogue's. `roots` are folders under which modules are looked for by name. `texts` replaces
+    what is on disk. `named` are files that were given one by one: they are parsed whatever they
+    hold, while of a folder's files only those are that can matter. `pool_files` are the project's
+    files that define pool classes (`pool_files()`), the same for every part of a run that is split.
     """
 
     files: tuple[Path, ...]
@@ -70,6 +72,11 @@ class Request:
     texts: Mapping[Path, bytes] = field(default_factory=dict)
     named: frozenset[Path] = frozenset()
     pool_files: tuple[Path, ...] | None = None
+    launch: LaunchRelease | None = None
+
+    @property
+    def arguments(self) -> LaunchRelease:
+        return self.launch or LaunchRelease(self.catalogue.version)
 
 
 @dataclass(frozen=True)
@@ -183,7 +190,7 @@ def _check_file(request: Request, context: Context, path: Path) -> RawResult:
         source = read_source(path) if text is None else decode_source(path, text)
         if launch.is_launch_file(path):
             rules = [rule for rule in request.rules if rule.check == "launch"]
-            found = launch.check_launch_file(source, rules, request.catalogue.version)
+            found = launch.check_launch_file(source, rules, request.arguments)
             return RawResult(path, source, _shown(request, found))
         if path not in request.named and not _worth_parsing(context, source):
             return RawResult(path, source)
@@ -232,19 +239,14 @@ def check_module(request: Request, context: Context, module: Module) -> tuple[Fi
     """The findings of every selected rule in one module."""
     from kvlint import launch
 
-    version = request.catalogue.version
-    rules = [
-        rule
-        for rule in request.rules
-        if rule.holds_for(version) and (request.pedantic or not rule.pedantic)
-    ]
+    rules = [rule for rule in request.rules if request.pedantic or not rule.pedantic]
     found: list[Finding] = []
     if module.path in request.named or relevant(module.path, module.source.data):
         uses = tuple(uses_of(context, module))
         found += _asked(context, module, uses, rules, request.rules)
     launching = [rule for rule in rules if rule.check == "launch" or rule.code == "KV301"]
     if launching:
-        found += launch.check_python(module.source, module.tree, launching, version)
+        found += launch.check_python(module.source, module.tree, launching, request.arguments)
     return tuple(found)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from kvlint.engine import schedule as runner
 from kvlint.engine.analysis import RawResult, Request, check_files
+from kvlint.engine.applicable import launch_release
 from kvlint.engine.cache import FOLDER, Home
 from kvlint.engine.own_files import without_own
 from kvlint.engine.results import SYNTAX_ERROR, Input, Judged, Run
@@ -16,11 +17,13 @@ from kvlint.engine.screen import THOROUGH_LIMIT, Progress
 from kvlint.errors import UsageError
 from kvlint.findings import FileError, Finding, Span
 from kvlint.launch import is_launch_file
+from kvlint.launch.facts import LaunchRelease
 from kvlint.output.report import Release, Report
 from kvlint.project.files import Selection, absolute, collect, is_excluded
 from kvlint.project.groups import Group, groups, ignored_in
 from kvlint.project.settings import SETTINGS_FILE, SettingsFinder
 from kvlint.rules.rule import Rule
+from kvlint.source.index import digest
 from kvlint.source.text import SourceFile
 from kvlint.waivers.baseline import Entry, Scope
 from kvlint.waivers.comments import Policy, suppress
@@ -75,8 +78,9 @@ def request_for(group: Group, pedantic: bool) -> Request:
     return Request(
         files=group.files,
         roots=group.roots,
-        rules=tuple(rule for rule in group.rules if rule.code in group.codes),
+        rules=group.asked,
         catalogue=group.choice.catalogue,
+        launch=launch_release(group.choice),
         pedantic=pedantic,
         named=frozenset(group.files) if len(group.files) <= THOROUGH_LIMIT else frozenset(),
     )
@@ -86,8 +90,18 @@ def _home(group: Group, request: Request) -> Home:
     catalogue = request.catalogue
     embedded = catalogue.source == "embedded"
     release = catalogue.version if embedded else repr(catalogue)
-    parts = (repr(request.rules), str(request.pedantic), *map(str, request.roots))
+    arguments = _arguments(request.arguments)
+    parts = (repr(request.rules), str(request.pedantic), arguments, *map(str, request.roots))
     return Home((group.cache_home or Path.cwd()) / FOLDER, release, parts)
+
+
+def _arguments(release: LaunchRelease) -> str:
+    """Stands for the server arguments that results rest on."""
+    if release.tree is None:
+        return release.version
+    from kvlint.launch.trees import argument_text
+
+    return f"{release.version} {digest(argument_text(release.tree) or b'')}"
 
 
 def judge(result: RawResult, group: Group, pedantic: bool) -> Judged:
@@ -112,13 +126,10 @@ def _sorted(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 
 def _policy(group: Group, codes: frozenset[str], pedantic: bool) -> Policy:
-    version = group.choice.catalogue.version
     judged = frozenset(
         rule.code
-        for rule in group.rules
-        if rule.code in codes
-        and rule.holds_for(version)
-        and (pedantic or not (rule.pedantic or rule.severity == "hint"))
+        for rule in group.asked
+        if rule.code in codes and (pedantic or rule.severity != "hint")
     )
     return Policy(group.rules, codes, judged, group.settings.require_reason)
 

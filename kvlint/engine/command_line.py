@@ -11,7 +11,7 @@ from pathlib import Path
 from kvlint.errors import UsageError
 from kvlint.findings import Finding
 from kvlint.launch.commands import whole
-from kvlint.launch.facts import facts_for
+from kvlint.launch.facts import LaunchRelease
 from kvlint.launch.file_types import distinct
 from kvlint.launch.judge import Case, judge, launch_rules
 from kvlint.launch.shell import read_script
@@ -37,11 +37,13 @@ class Request:
 def check_command(request: Request) -> int:
     """Check, write what was found; the exit status: 0 or 1. Raises UsageError."""
     from kvlint.catalogue.choose import CatalogueError, choose
+    from kvlint.engine.applicable import launch_release, rules_off
     from kvlint.output.render import render
     from kvlint.output.report import Release, Report
     from kvlint.output.style import style_for
     from kvlint.project.groups import rules_of
     from kvlint.project.settings import SettingsFinder
+    from kvlint.rules.selection import ALL, codes_of
 
     words = _words(request)
     settings = SettingsFinder().at(Path.cwd())
@@ -49,10 +51,14 @@ def check_command(request: Request) -> int:
         choice = choose(request.sglang, settings.sglang, (), Path.cwd())
     except CatalogueError as error:
         raise UsageError(str(error)) from error
-    rules = [rule for rule in rules_of(settings) if request.pedantic or not rule.pedantic]
+    rules = rules_of(settings)
+    off = rules_off(rules, codes_of(ALL, rules), choice, request.pedantic)
+    asked = [rule for rule in rules if rule.check == "launch" and rule.code not in off]
+    if not asked:
+        raise UsageError(f"no rule is on ({choice.reason}), nothing would be checked")
     version = choice.catalogue.version
     source = command_source(words, _name(request))
-    findings = command_findings(source, rules, version)
+    findings = command_findings(source, asked, launch_release(choice))
     report = Report(
         root=Path.cwd(),
         findings=findings,
@@ -114,11 +120,11 @@ def command_source(words: Sequence[str], name: str) -> SourceFile:
 
 
 def command_findings(
-    source: SourceFile, rules: Sequence[Rule], version: str
+    source: SourceFile, rules: Sequence[Rule], release: LaunchRelease
 ) -> tuple[Finding, ...]:
     """Findings of one command line. Raises UsageError for one that starts no SGLang server."""
-    facts = facts_for(version)
-    chosen = launch_rules(rules, version)
+    facts = release.facts()
+    chosen = launch_rules(rules)
     invocations = read_script(whole(source.text), facts, source)
     configurations = [i.configuration for i in invocations if i.configuration is not None]
     if not configurations:

@@ -28,6 +28,7 @@ from kvlint.interpret.values import (
 )
 from kvlint.source.index import Module, functions_at
 
+SGLANG = "sglang."
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -52,7 +53,8 @@ class ClassInfo:
 
 
 def class_info(frame: Frame, env: Env, node: ast.ClassDef) -> ClassInfo:
-    """Facts about a class statement; a pool class joins the catalogue's view."""
+    """Facts about a class statement; a pool class joins the catalogue's view. One of a SGLang that
+    is checked beside another release is not judged by what that release says of its bases."""
     from kvlint.interpret.expressions import evaluate
 
     ctx = frame.ctx
@@ -74,12 +76,13 @@ def class_info(frame: Frame, env: Env, node: ast.ClassDef) -> ClassInfo:
     )
     qualname = f"{frame.module.name}.{scope}{node.name}"
     outer = (env, *frame.outer) if frame.function is not None else ()
-    is_pool = any(is_pool_class(ctx, base) for base in bases)
+    judged = not (ctx.view.catalogue.partial and frame.module.name.startswith(SGLANG))
+    is_pool = judged and any(is_pool_class(ctx, base) for base in bases)
     info = ClassInfo(qualname, frame.module, node, bases, is_pool, outer)
     _index_members(ctx, info)
     ctx.class_of_node[node] = info
     ctx.classes[qualname] = info
-    if is_pool or _is_mixin_of_catalogue(ctx, bases):
+    if is_pool or (judged and _is_mixin_of_catalogue(ctx, bases)):
         join_catalogue(ctx, info)
     return info
 

@@ -68,7 +68,7 @@ def _global_value(ctx: Context, module: Module, name: str) -> Value:
         ]
     else:
         parts = [binding_value(ctx, module, binding) for binding in bindings]
-        parts = [part for part in parts if not _is_elsewhere(part)] or parts
+        parts = [part for part in parts if not _is_elsewhere(ctx, part)] or parts
     return _settled(parts)
 
 
@@ -94,9 +94,9 @@ def _filled(ctx: Context, module: Module, name: str, found: Value) -> Value:
 _ADDING = "append|appendleft|add|insert|extend|update|setdefault"
 
 
-def _is_elsewhere(part: Value) -> bool:
+def _is_elsewhere(ctx: Context, part: Value) -> bool:
     """A name of a module that this release of SGLang does not have: imported for another one."""
-    return any(
+    return not ctx.view.catalogue.partial and any(
         isinstance(atom, External) and atom.name.startswith("sglang.") for atom in part.atoms or ()
     )
 

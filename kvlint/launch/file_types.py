@@ -12,7 +12,7 @@ from kvlint.rules.rule import Rule
 from kvlint.source.text import SourceError, SourceFile
 
 if TYPE_CHECKING:
-    from kvlint.launch.facts import LaunchFacts
+    from kvlint.launch.facts import LaunchFacts, LaunchRelease
     from kvlint.launch.shell_words import Invocation
 
 LAUNCH_SUFFIXES = frozenset(
@@ -57,7 +57,7 @@ def is_candidate(path: Path, data: bytes) -> bool:
 
 
 def check_launch_file(
-    source: SourceFile, rules: Sequence[Rule], version: str
+    source: SourceFile, rules: Sequence[Rule], release: LaunchRelease
 ) -> tuple[Finding, ...]:
     """The findings of one launch file, in order.
 
@@ -66,15 +66,14 @@ def check_launch_file(
     """
     if not is_candidate(source.path, source.data):
         return ()
-    from kvlint.launch.facts import facts_for
     from kvlint.launch.judge import Case, judge, launch_rules
     from kvlint.launch.requests import script_decodes
     from kvlint.source.yaml_files import UnreadableDocument
 
-    chosen = launch_rules(rules, version)
+    chosen = launch_rules(rules)
     if not chosen:
         return ()
-    facts = facts_for(version)
+    facts = release.facts()
     try:
         invocations = _invocations(source, facts)
     except UnreadableDocument as error:

@@ -12,9 +12,13 @@ from __future__ import annotations
 import ast
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+from kvlint.catalogue.embed import fingerprint
+from kvlint.source.text import MAX_BYTES
 
 RELEASES = Path(__file__).parent / "releases"
 _FLAG_ACTIONS = {"store_true", "store_false", "store_const", "DeprecatedStoreTrueAction"}
@@ -30,9 +34,32 @@ class ExtractionError(ValueError):
 def release_facts(tree: Path) -> dict[str, Any]:
     """The facts of one tree, as they are stored. Raises ExtractionError."""
     package = tree / "sglang"
-    modules = [ast.parse(path.read_text("utf-8")) for path in _argument_files(package)]
-    if not modules:
+    files = argument_files(package)
+    if not files:
         raise ExtractionError(f"{tree}: holds no sglang/srt/server_args.py")
+    facts = facts_of(package, files)
+    if not facts["attention_backends"]:
+        raise ExtractionError(f"{tree}: --attention-backend has no list of choices")
+    if not facts["noop_pool"]["prefill_backends"]:
+        raise ExtractionError(f"{tree}: no function {_VALIDATOR} or {_BACKEND_CHECK}")
+    return {"version": _version(tree), "fingerprint": fingerprint(files), **facts}
+
+
+def argument_files(package: Path) -> dict[str, bytes]:
+    """The files in which server arguments are declared and checked, by their path in `package`."""
+    groups = package / "srt/arg_groups"
+    places = [package / "srt/server_args.py", *sorted(groups.rglob("*.py"))]
+    return {
+        path.relative_to(package).as_posix(): path.read_bytes()
+        for path in places
+        if path.is_file() and path.stat().st_size <= MAX_BYTES
+    }
+
+
+def facts_of(package: Path, files: Mapping[str, bytes]) -> dict[str, Any]:
+    """What a tree says of its server arguments: nothing of what it does not have, or has in a way
+    that is not understood. A file that does not parse says nothing: its own check reports it."""
+    modules = list(_parsed(files))
     constants = _string_lists(modules)
     fields = {name for module in modules for name in _annotated_names(module)}
     options: dict[str, tuple[str, str]] = {}
@@ -44,11 +71,10 @@ def release_facts(tree: Path) -> dict[str, Any]:
             if field in _BACKEND_FIELDS and values:
                 choices[field] = values
         defaults.update(_field_defaults(module))
-    preconditions, backends = _preconditions(tree, modules)
+    preconditions, backends = _preconditions(modules)
     kept = {*preconditions["requires"], *preconditions["refuses"], *preconditions["at_most"]}
     return {
-        "version": _version(tree),
-        "attention_backends": choices["attention_backend"],
+        "attention_backends": choices.get("attention_backend", []),
         "backend_options": sorted(choices),
         "noop_pool": {
             "prefill_backends": backends,
@@ -61,10 +87,10 @@ def release_facts(tree: Path) -> dict[str, Any]:
     }
 
 
-def _argument_files(package: Path) -> list[Path]:
-    groups = package / "srt/arg_groups"
-    files = [package / "srt/server_args.py", *sorted(groups.rglob("*.py"))]
-    return [path for path in files if path.is_file()]
+def _parsed(files: Mapping[str, bytes]) -> Iterator[ast.Module]:
+    for data in files.values():
+        with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
+            yield ast.parse(data)
 
 
 def _version(tree: Path) -> str:
@@ -199,9 +225,7 @@ def _field_defaults(module: ast.Module) -> dict[str, Any]:
     return defaults
 
 
-def _preconditions(
-    tree: Path, modules: list[ast.Module]
-) -> tuple[dict[str, dict[str, Any]], list[str]]:
+def _preconditions(modules: list[ast.Module]) -> tuple[dict[str, dict[str, Any]], list[str]]:
     """What the release demands of the no-op pool, read from the tests its validator raises on."""
     functions = {
         node.name.lstrip("_"): node
@@ -209,9 +233,9 @@ def _preconditions(
         for node in ast.walk(module)
         if isinstance(node, ast.FunctionDef)
     }
-    if _VALIDATOR not in functions or _BACKEND_CHECK not in functions:
-        raise ExtractionError(f"{tree}: no function {_VALIDATOR} or {_BACKEND_CHECK}")
     facts: dict[str, dict[str, Any]] = {"requires": {}, "refuses": {}, "at_most": {}}
+    if _VALIDATOR not in functions or _BACKEND_CHECK not in functions:
+        return facts, []
     for test in _raising_tests(functions[_VALIDATOR]):
         match test:
             case ast.UnaryOp(op=ast.Not(), operand=ast.Attribute(attr=field)):
@@ -223,8 +247,8 @@ def _preconditions(
     for test in _raising_tests(functions[_BACKEND_CHECK]):
         match test:
             case ast.Compare(ops=[ast.NotIn()], comparators=[value]):
-                return facts, list(_literal(value))
-    raise ExtractionError(f"{tree}: {_BACKEND_CHECK} names no prefill backends")
+                return facts, _strings(value, {}) or []
+    return facts, []
 
 
 def _compared(facts: dict[str, dict[str, Any]], field: str, op: ast.cmpop, value: Any) -> None:
@@ -272,7 +296,8 @@ def _diffusion_backends(package: Path) -> list[str]:
     path = package / "multimodal_gen/runtime/platforms/interface.py"
     if not path.is_file():
         return []
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    modules = _parsed({path.name: path.read_bytes()})
+    for node in (node for module in modules for node in ast.walk(module)):
         if isinstance(node, ast.ClassDef) and node.name == "AttentionBackendEnum":
             targets = [item.targets[0] for item in node.body if isinstance(item, ast.Assign)]
             return sorted(item.id.lower() for item in targets if isinstance(item, ast.Name))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kvlint.catalogue.choose import CatalogueError, Choice, choose
+from kvlint.catalogue.overlap import without_modules_of
+from kvlint.engine.applicable import nothing_to_ask, rules_off
 from kvlint.engine.cache import FOLDER
 from kvlint.errors import UsageError
 from kvlint.project.files import matches
@@ -39,9 +41,15 @@ class Group:
     rules: tuple[Rule, ...]
     codes: frozenset[str]
     choice: Choice
+    off: Mapping[str, str]
+    """Rules that are not asked, with the reason."""
     roots: tuple[Path, ...]
     cache_home: Path | None
     """The top of the project that the files belong to, if they do."""
+
+    @property
+    def asked(self) -> tuple[Rule, ...]:
+        return tuple(rule for rule in self.rules if rule.code not in self.off)
 
 
 def groups(
@@ -69,15 +77,46 @@ def _group(
     rules = rules_of(settings)
     top = project_of(settings, files[0])
     project = top or files[0].parent
+    codes = _codes(settings, rules, choices)
+    cache = (top or Path.cwd()) / FOLDER
+    choice = _beside_own(_choice(settings, named, project, choices, cache), files)
+    off = rules_off(rules, codes, choice, choices.pedantic)
+    if nothing_to_ask(rules, off):
+        raise UsageError(_no_rule(settings, choice, off))
     return Group(
         settings=settings,
         files=tuple(files),
         rules=rules,
-        codes=_codes(settings, rules, choices),
-        choice=_choice(settings, named, project, choices, (top or Path.cwd()) / FOLDER),
+        codes=codes,
+        choice=choice,
+        off=off,
         roots=_roots(files, named, project),
         cache_home=top,
     )
+
+
+def _beside_own(choice: Choice, files: Sequence[Path]) -> Choice:
+    """The choice for files among which may be modules of a SGLang that is not the one chosen."""
+    roots = {import_root(path) for path in files if "sglang" in path.parts}
+    others = [root for root in roots if _holds_another(root / "sglang", choice.tree)]
+    if not others:
+        return choice
+    return replace(choice, catalogue=without_modules_of(choice.catalogue, sorted(others)))
+
+
+def _holds_another(package: Path, chosen: Path | None) -> bool:
+    if not os.path.isdir(package / "srt"):
+        return False
+    return chosen is None or not package.samefile(chosen)
+
+
+def _no_rule(settings: Settings, choice: Choice, off: Mapping[str, str]) -> str:
+    reasons: dict[str, list[str]] = {}
+    for code, reason in off.items():
+        reasons.setdefault(reason, []).append(code)
+    listed = "; ".join(f"{', '.join(codes)}: {reason}" for reason, codes in reasons.items())
+    place = f"{settings.file}: " if settings.file is not None else ""
+    return f"{place}no rule is on, nothing would be checked ({choice.reason}): {listed}"
 
 
 def rules_of(settings: Settings) -> tuple[Rule, ...]:

@@ -16,6 +16,7 @@ from typing import Any
 from kvlint.catalogue.model import Catalogue
 from kvlint.engine.analysis import Request, check_files
 from kvlint.findings import Finding
+from kvlint.launch.facts import LaunchRelease
 from kvlint.rules.rule import builtin_rules
 from kvlint.runtime.probes import FAILURES, SCHEMA_VERSION, Engine, Probe, Result, RunOptions
 from kvlint.runtime.releases import (
@@ -128,7 +129,7 @@ def confirm_files(files: Sequence[Path], options: RunOptions) -> int:
     if others:
         raise RunError(f"{others[0]}: name files, or rules and classes, but not both")
     interpreter, release, catalogue = _setting(options)
-    findings = find(files, catalogue)
+    findings = find(files, catalogue, release.root / "sglang")
     confirmations = _confirm(findings, interpreter, release, catalogue, options)
     _print(confirmations, release, options)
     if any(one.failed for one in confirmations):
@@ -139,7 +140,7 @@ def confirm_files(files: Sequence[Path], options: RunOptions) -> int:
     return 1 if options.require_all and len(confirmed) < len(findings) else 0
 
 
-def find(files: Sequence[Path], catalogue: Catalogue) -> tuple[Finding, ...]:
+def find(files: Sequence[Path], catalogue: Catalogue, package: Path) -> tuple[Finding, ...]:
     """The findings in files, against the catalogue of the very tree that will run."""
     paths = tuple(file.absolute() for file in files)
     request = Request(
@@ -148,6 +149,7 @@ def find(files: Sequence[Path], catalogue: Catalogue) -> tuple[Finding, ...]:
         rules=builtin_rules(),
         catalogue=catalogue,
         named=frozenset(paths),
+        launch=LaunchRelease(catalogue.version, package),
     )
     results = check_files(request)
     for result in results:

@@ -125,3 +125,11 @@ def test_children_inherit_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "hidden" not in child_environment("cpu").values()
     assert child_environment("triton-interpreter")["TRITON_INTERPRET"] == "1"
     assert "TRITON_INTERPRET" not in child_environment("cuda")
+
+
+@pytest.mark.parametrize("version", ["0.0.0.dev9596+g29b7f22d8", "unknown", "0.5.24.dev12+g1"])
+def test_a_tree_without_a_released_number_has_the_same_probes(version: str) -> None:
+    released = load_embedded("0.5.23")
+    tree = replace(released, version=version, release=None)
+
+    assert plan_probes(View(tree), builtin_rules()) == plan_probes(View(released), builtin_rules())
