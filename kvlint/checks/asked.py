@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 
 from kvlint.catalogue.resolve import View
 from kvlint.findings import Evidence, Finding, Fix, Severity, Suggestion
-from kvlint.inference.context import Context
-from kvlint.inference.pools import Certainty, PoolSet, pool_set, short
-from kvlint.inference.uses import Use
-from kvlint.inference.values import Instance, Value
-from kvlint.rules import Rule
+from kvlint.interpret.context import Context
+from kvlint.interpret.pool_sets import Certainty, PoolSet, pool_set, short
+from kvlint.interpret.uses import Use
+from kvlint.interpret.values import Instance, Value
+from kvlint.rules.rule import Rule
 from kvlint.source.index import Module
 
 

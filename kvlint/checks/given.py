@@ -8,10 +8,10 @@ from bisect import bisect_right
 from collections.abc import Iterator
 
 from kvlint.checks.asked import Asked
-from kvlint.inference.classes import is_subclass, source_class
-from kvlint.inference.interest import touches
-from kvlint.inference.pools import PoolSet
-from kvlint.inference.values import UNKNOWN, ClassObject, Instance, Value, value
+from kvlint.interpret.classes import is_subclass, source_class
+from kvlint.interpret.interest import touches
+from kvlint.interpret.pool_sets import PoolSet
+from kvlint.interpret.values import UNKNOWN, ClassObject, Instance, Value, value
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
