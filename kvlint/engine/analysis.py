@@ -26,6 +26,7 @@ from kvlint.interpret.uses import Use
 from kvlint.launch.facts import LaunchRelease
 from kvlint.rules.rule import Rule, builtin_rules
 from kvlint.source.index import Module, ParseError, Project, import_root, module_name
+from kvlint.source.reading import read_regular
 from kvlint.source.text import SourceError, SourceFile, decode_source, read_source
 
 CHECKS: dict[str, Check] = {
@@ -114,7 +115,7 @@ def pool_files(files: Sequence[Path], catalogue: Catalogue) -> tuple[Path, ...]:
     heads: list[tuple[Path, bytes, set[bytes]]] = []
     for path in files:
         try:
-            data = path.read_bytes()
+            data = read_regular(path)
         except OSError:
             continue
         if b"Pool" in data or b"KVCache" in data:
@@ -212,7 +213,7 @@ def _starts_servers(path: Path, text: bytes | None) -> bool:
     from kvlint import launch
 
     try:
-        return launch.is_candidate(path, path.read_bytes() if text is None else text)
+        return launch.is_candidate(path, read_regular(path) if text is None else text)
     except OSError:
         return True
 
