@@ -41,7 +41,7 @@ def check_command(request: Request) -> int:
     from kvlint.output.render import render
     from kvlint.output.report import Release, Report
     from kvlint.output.streams import write_report
-from kvlint.output.style import style_for
+    from kvlint.output.style import style_for
     from kvlint.project.groups import rules_of
     from kvlint.project.settings import SettingsFinder
     from kvlint.rules.selection import ALL, codes_of
