@@ -5,7 +5,9 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator
 
-from kvlint.checks.asked import Asked, finding, set_here
+from kvlint.catalogue.resolve import KVCACHE
+from kvlint.checks.asked import Asked, finding
+from kvlint.checks.given import may_be_given
 from kvlint.findings import Finding
 from kvlint.interpret.handlers import catches
 from kvlint.interpret.pool_sets import PoolSet, names
@@ -20,7 +22,7 @@ def check(asked: Asked) -> Iterator[Finding]:
             if use.kind != "access" or use.through_super or use.name in use.probed:
                 continue
             pools = asked.pools(use)
-            if pools is None or pools.broad or not _absent(asked, use, pools):
+            if pools is None or _says_nothing(pools) or not _absent(asked, use, pools):
                 continue
             kind = "method" if use.call is not None else "attribute"
             message = f"{names(pools)} has no {kind} `{use.name}`"
@@ -37,12 +39,18 @@ def check(asked: Asked) -> Iterator[Finding]:
             )
 
 
+def _says_nothing(pools: PoolSet) -> bool:
+    """Whether nothing is said but that it is some pool. Other abstract classes stand for the few
+    that implement them."""
+    return any(part.broad and part.declared.endswith(f".{KVCACHE}") for part in pools.parts)
+
+
 def _absent(asked: Asked, use: Use, pools: PoolSet) -> bool:
     if use.name.startswith("__") or catches(use.caught, "AttributeError"):
         return False
     if any(asked.view.has_attribute(cls, use.name) is not False for cls in pools.classes):
         return False
-    return not set_here(asked.module, use.name)
+    return not may_be_given(asked, pools, use.name)
 
 
 def _one(pools: PoolSet) -> str:

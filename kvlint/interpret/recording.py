@@ -28,6 +28,7 @@ def _add(
     call: ast.Call | None = None,
     probed: frozenset[str] = frozenset(),
     through_super: bool = False,
+    others: tuple[str, ...] = (),
 ) -> None:
     if frame.recorder is None or frame.statement is None:
         return
@@ -45,6 +46,7 @@ def _add(
             function=frame.qualname,
             probed=probed,
             through_super=through_super,
+            others=others,
         )
     )
 
@@ -83,15 +85,38 @@ def _is_replaced(env: Env, node: ast.Attribute) -> bool:
 def record_bound(frame: Frame, node: ast.Call, called: Value) -> None:
     """A call of a pool's method that was taken from it before, or is named by its class."""
     methods = [atom for atom in called.atoms or () if isinstance(atom, PoolMethod)]
-    names = {method.name for method in methods}
-    if len(names) != 1 or len(methods) != len(called.atoms or ()):
+    names = sorted({method.name for method in methods})
+    pools = {method.pool for method in methods}
+    if not methods or len(methods) != len(called.atoms or ()):
+        return
+    if len(names) > 1 and len(pools) > 1:
         return
     found = join(method.pool for method in methods)
     if holds_pool(frame, found):
-        step = frame.evidence(f"`{ast.unparse(node.func)}` is its `{min(names)}`", node)
-        known = found.because(step)
+        listed = " or ".join(f"`{name}`" for name in names)
+        known = found.because(frame.evidence(f"`{ast.unparse(node.func)}` is its {listed}", node))
         named = not isinstance(node.func, ast.Call)
-        _add(frame, "access", node.func, node.func, known, min(names), node, through_super=named)
+        function = node.func
+        _add(
+            frame,
+            "access",
+            function,
+            function,
+            known,
+            names[0],
+            node,
+            through_super=named,
+            others=tuple(names[1:]),
+        )
+
+
+def record_called_by_name(
+    frame: Frame, node: ast.expr, base: Value, name: str, call: ast.Call
+) -> None:
+    """`methodcaller(name)(receiver)`."""
+    if holds_pool(frame, base):
+        step = frame.evidence(f"`{ast.unparse(node)}` calls its `{name}`", node)
+        _add(frame, "access", node, node, base.because(step), name, call, through_super=True)
 
 
 def _record_super(frame: Frame, node: ast.Attribute, atom: Super, call: ast.Call | None) -> None:
@@ -130,6 +155,12 @@ def record_sub_pool_store(frame: Frame, target: ast.Attribute, found: Value) -> 
     owned = [atom for atom in atoms if isinstance(atom, Instance) and atom.owner is not None]
     if owned and len(owned) == len(atoms):
         _add(frame, "store-sub-pool", target, target, found, target.attr)
+
+
+def record_given(frame: Frame, target: ast.Attribute, base: Value) -> None:
+    """An object that is given an attribute."""
+    if frame.recorder is not None:
+        frame.recorder.given[target] = base
 
 
 def record_store(

@@ -36,6 +36,8 @@ class Use:
     """Dotted name of the function within its module."""
     probed: frozenset[str] = frozenset()
     """Attributes of the receiver that a `hasattr` around the use has asked for."""
+    others: tuple[str, ...] = ()
+    """Other names that it may be used under here: `getattr(pool, name)` in a loop over texts."""
     through_super: bool = False
     """Called through `super()`, on the class, or under another name: not as written here."""
 
@@ -45,6 +47,8 @@ class Recorder:
     """Collects uses; a place seen again (a loop's second round) replaces what was seen first."""
 
     uses: dict[tuple[ast.AST, str], Use] = field(default_factory=dict)
+    given: dict[ast.Attribute, Value] = field(default_factory=dict)
+    """Targets of assignments to attributes, with what the object was."""
 
     def add(self, use: Use) -> None:
         self.uses[(use.node, use.kind)] = use
