@@ -3,15 +3,24 @@
 import os
 import sys
 
-if __name__ == "__main__" and sys.path[:1] in ([""], [os.getcwd()]):  # noqa: PTH109
+
+def _working_folder() -> str:
+    """Empty where it is gone."""
+    try:
+        return os.getcwd()  # noqa: PTH109 - nothing else is imported yet
+    except OSError:
+        return ""
+
+
+if __name__ == "__main__" and sys.path[:1] in ([""], [_working_folder()]):
     # `python -m` looks for modules in the working folder first: a repository that is checked
     # there would have its own `typing.py` run. Until here only what Python itself starts with
     # has been imported, hence no `from __future__` above.
     del sys.path[0]
 
-import errno
-from collections.abc import Sequence
-from contextlib import suppress
+import errno  # noqa: E402
+from collections.abc import Sequence  # noqa: E402
+from contextlib import suppress  # noqa: E402
 
 INTERNAL_ERROR = 2
 
@@ -23,10 +32,8 @@ def main() -> None:
     _open_closed_streams()
     sys.stdout, sys.stderr = guarded(sys.stdout), guarded(sys.stderr)
     arguments = [_spelt_out(argument) for argument in sys.argv[1:]]
-    try:
-        os.getcwd()  # noqa: PTH109
-    except OSError as error:
-        sys.exit(_complain(f"error: the working folder cannot be used: {error.strerror or error}"))
+    if not _working_folder():
+        sys.exit(_complain("error: the working folder is gone"))
     try:
         status = _run(arguments)
         sys.stdout.flush()
