@@ -18,9 +18,10 @@ from kvlint.findings import FileError
 from kvlint.project.ignores import Ignores, ignores_of, read_ignores
 from kvlint.project.settings import DEFAULT_EXCLUDE, SettingsFinder
 from kvlint.source.boundary import Boundary
-from kvlint.source.reading import open_regular
+from kvlint.source.languages import is_python
 
-PYTHON_SUFFIXES = (".py", ".pyw")
+SEARCHED_SUFFIXES = (".py", ".pyw")
+"""Python files that a folder is searched for: stubs run nothing."""
 _ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG)
 _DEFAULT_NAMES = frozenset(DEFAULT_EXCLUDE)
 Wanted = Callable[[Path], bool]
@@ -113,19 +114,6 @@ def absolute(path: Path) -> Path:
     return Path(os.path.abspath(path))  # noqa: PTH100 - Path.absolute keeps `..`
 
 
-def is_python(path: Path) -> bool:
-    """By the suffix, or by a `#!...python` line where there is none."""
-    if path.suffix:
-        return path.suffix in PYTHON_SUFFIXES
-    try:
-        descriptor, _ = open_regular(path)
-        with open(descriptor, "rb") as handle:  # noqa: PTH123 - a descriptor
-            first = handle.readline(200)
-    except OSError:
-        return False
-    return first.startswith(b"#!") and b"python" in first
-
-
 def is_excluded(path: Path, finder: SettingsFinder) -> bool:
     """Whether the settings leave out a file even when it is named. Raises SettingsError."""
     return _is_excluded(absolute(path), finder)
@@ -138,7 +126,9 @@ def matches(pattern: str, relative: str) -> bool:
 
 
 def _is_readable_kind(path: Path, wanted: Wanted) -> bool:
-    return path.suffix in PYTHON_SUFFIXES or (path.is_file() and (wanted(path) or is_python(path)))
+    if path.suffix in SEARCHED_SUFFIXES:
+        return True
+    return path.is_file() and (wanted(path) or is_python(path))
 
 
 def _is_excluded(path: Path, finder: SettingsFinder, is_folder: bool = False) -> bool:
@@ -197,7 +187,7 @@ def _unreadable(path: Path, error: OSError) -> FileError:
 
 
 def _is_of_interest(entry: os.DirEntry[str], wanted: Wanted) -> bool:
-    if not entry.name.endswith(PYTHON_SUFFIXES) and not wanted(Path(entry.path)):
+    if not entry.name.endswith(SEARCHED_SUFFIXES) and not wanted(Path(entry.path)):
         return False
     try:
         return entry.is_file()
