@@ -98,7 +98,8 @@ def _group(
 
 def _beside_own(choice: Choice, files: Sequence[Path]) -> Choice:
     """The choice for files among which may be modules of a SGLang that is not the one chosen."""
-    roots = {import_root(path) for path in files if "sglang" in path.parts}
+    folders = {path.parent: path for path in files if "sglang" in path.parts}
+    roots = {import_root(path) for path in folders.values()}
     others = [root for root in roots if _holds_another(root / "sglang", choice.tree)]
     if not others:
         return choice
