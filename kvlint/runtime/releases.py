@@ -81,6 +81,7 @@ def inspect_interpreter(python: str | None) -> Interpreter:
             text=True,
             timeout=60,
             env=child_environment("cpu"),
+            cwd=Path(sys.executable).anchor,  # `-c` looks for modules in the working folder first
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
