@@ -11,6 +11,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from tests import module_map
 from tests.fixtures import FIXED, fixed_texts
 from tests.rules_index import INDEX, rules_index
 from tests.trees import GOLDEN, TREES, Entry, key, observe, read_golden, trees_folder
@@ -49,6 +50,7 @@ def judged(entry: Entry, before: Entry | None) -> Entry:
 
 if __name__ == "__main__":
     INDEX.write_text(rules_index(), encoding="utf-8")
+    module_map.PAGE.write_text(module_map.page(), encoding="utf-8")
     fixtures()
     if trees_folder() is None:
         print("KVLINT_TREES is not set: tests/golden/trees.json is left as it is")
