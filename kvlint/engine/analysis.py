@@ -22,6 +22,7 @@ from kvlint.checks import (
     sub_pool_write,
 )
 from kvlint.checks.asked import Asked, Check
+from kvlint.engine.deep import with_deep_stack
 from kvlint.findings import FileError, Finding
 from kvlint.interpret.constants import constants
 from kvlint.interpret.context import Context
@@ -54,7 +55,7 @@ _WORDS = (
     b"k_pool",
     b"MambaPool",
 )
-_CLASS = re.compile(rb"^[ \t]*class\s+(\w+)\s*\(([^)]*)\)", re.M)
+_CLASS = re.compile(rb"^[ \t]*class\s+(\w+)\s*\(([^)]{0,1000})\)", re.M)
 
 
 @dataclass(frozen=True)
@@ -138,18 +139,38 @@ def pool_files(files: Sequence[Path], catalogue: Catalogue) -> tuple[Path, ...]:
 
 def check_files(request: Request) -> list[RawResult]:
     """Check the files of a request, in this process, in order."""
+    try:
+        return _check_files(request)
+    except _TooDeep:
+        return with_deep_stack(lambda: _check_files(request, deep=True))
+
+
+class _TooDeep(RecursionError):
+    """A file needs more of a stack than Python gives by itself."""
+
+
+def _check_files(request: Request, deep: bool = False) -> list[RawResult]:
     collecting = gc.isenabled()
     # Trees are many small objects without cycles: looking for garbage took most of the time.
     gc.disable()
     try:
-        context = make_context(request)
-        results = [_check_file(request, context, path) for path in request.files]
+        context = _context(request, deep)
+        results = [_check_file(request, context, path, deep) for path in request.files]
     finally:
         if collecting:
             gc.freeze()  # the first collection would go through all of it
             gc.enable()
     rests_on = context.project.rests_on()
     return [replace(result, depends_on=rests_on) for result in results]
+
+
+def _context(request: Request, deep: bool) -> Context:
+    try:
+        return make_context(request)
+    except RecursionError as error:
+        if deep:
+            raise
+        raise _TooDeep from error
 
 
 def make_context(request: Request) -> Context:
@@ -184,7 +205,7 @@ def _holders_by_owner(holders: Sequence[Holder]) -> dict[str, dict[str, Holder]]
     return found
 
 
-def _check_file(request: Request, context: Context, path: Path) -> RawResult:
+def _check_file(request: Request, context: Context, path: Path, deep: bool) -> RawResult:
     from kvlint import launch
 
     text = request.texts.get(path)
@@ -203,8 +224,12 @@ def _check_file(request: Request, context: Context, path: Path) -> RawResult:
     except SourceError as error:
         return RawResult(path, None, error=error.error)
     except ParseError as error:
+        if not deep and isinstance(error.__cause__, RecursionError):
+            raise _TooDeep from error
         return RawResult(path, source, error=error.error)
-    except RecursionError:
+    except RecursionError as error:
+        if not deep:
+            raise _TooDeep from error
         message = "is nested too deeply to be checked"
         return RawResult(path, source, error=FileError(path, message))
     return RawResult(path, source, _shown(request, found))

@@ -64,6 +64,11 @@ PATHS = "\0"
 plain name need not look for them."""
 
 
+MOST_KEPT = 400
+"""Each assignment looks through all paths that an environment holds: where it holds this many names
+no more are added. What is not kept is asked of the object's class instead."""
+
+
 def alias_of(env: Env, name: str) -> str | None:
     """The path that a name was assigned from, where neither has been assigned since."""
     atom = only(env[f"{name}="]) if f"{name}=" in env else None
@@ -81,9 +86,11 @@ def other_names(env: Env, path: str) -> list[str]:
 
 def keep(env: Env, path: str, found: Value) -> None:
     """Let the environment say what a path holds."""
-    env[path] = found
     if not path.isidentifier():
+        if len(env) > MOST_KEPT:
+            return
         env[PATHS] = NOTHING
+    env[path] = found
 
 
 def assign(frame: Frame, env: Env, target: ast.expr, found: Value, source: ast.expr | None) -> None:
