@@ -11,7 +11,7 @@ from pathlib import Path
 from kvlint.cli.progress import Progress
 from kvlint.engine.check import report, run, stdin_path
 from kvlint.engine.results import Fixed, Input, Run
-from kvlint.errors import UsageError
+from kvlint.errors import UsageError, running_is_forbidden
 from kvlint.findings import Finding
 from kvlint.output.render import render, statistics
 from kvlint.output.report import Report
@@ -109,6 +109,8 @@ def _check_options(options: Options) -> None:
     for name, given in (("--sglang", options.sglang), ("--select", options.select)):
         if given is not None and not any(part.strip() for part in given):
             raise UsageError(f"{name} is empty")
+    if options.confirm and running_is_forbidden():
+        raise UsageError("--confirm executes code, which KVLINT_NO_RUN forbids here")
     if options.force and options.write_baseline is None:
         raise UsageError("--force goes with --write-baseline")
     if options.baseline is not None and options.write_baseline is not None:
