@@ -160,6 +160,7 @@ def _fix(found: Run, options: Options, inputs: Input) -> Fixed:
     from kvlint.engine.fix import add_ignores, fix_run, keep_in_memory
 
     if options.add_ignore is not None:
+        _refuse_missing(found, options.add_ignore)
         return add_ignores(found, " ".join(options.add_ignore.split()))
     if options.diff:
         return fix_run(found, inputs, options.unsafe_fixes, write=None)
@@ -187,6 +188,14 @@ def _tell(fixed: Fixed, inputs: Input, options: Options) -> int:
                 print(line, file=sys.stderr)
     print(on_one_line(summary(made, _counts(fixed, options))), file=sys.stderr)
     return _status(fixed, made)
+
+
+def _refuse_missing(found: Run, reason: str) -> None:
+    """Before anything is written: a word behind `--add-ignore` is a path, not its reason."""
+    missing = [on_one_line(str(path)) for path in found.selection.missing]
+    if missing:
+        hint = "" if reason else "; a reason is written --add-ignore=REASON"
+        raise UsageError(f"--add-ignore: {missing[0]}: no such file or folder{hint}")
 
 
 def _counts(fixed: Fixed, options: Options) -> Counts:
