@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import BAD, GOOD, HEAD, Kvlint
+from tests.running import kvlint as run_kvlint
 
 CALL = "    k, v = pool.get_kv_buffer(layer_id)"
 
@@ -235,7 +236,9 @@ def test_add_ignore_writes_nothing_where_a_path_is_missing(tmp_path: Path) -> No
         "    return pool.get_value_buffer(0)\n"
     )
     (tmp_path / "bad.py").write_text(text)
-    done = kvlint("check", "--sglang", "0.5.23", "--add-ignore", "meant", "bad.py", cwd=tmp_path)
+    done = run_kvlint(
+        "check", "--sglang", "0.5.23", "--add-ignore", "meant", "bad.py", cwd=tmp_path
+    )
     assert done.returncode == 2
     assert "a reason is written --add-ignore=REASON" in done.stderr
     assert (tmp_path / "bad.py").read_text() == text
