@@ -85,6 +85,12 @@ def put(target: Path, data: bytes, mode: int | None = None) -> None:
         raise
 
 
+def put_new(target: Path, data: bytes) -> None:
+    """Make a file that is not there yet. Raises OSError, FileExistsError where it is."""
+    with os.fdopen(_open_new(target), "wb") as handle:
+        handle.write(data)
+
+
 def is_own_folder(folder: Path) -> bool:
     """Whether a folder is one, no link to one, and belongs to whoever runs kvlint."""
     try:
