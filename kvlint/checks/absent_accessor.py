@@ -17,7 +17,7 @@ def check(asked: Asked) -> Iterator[Finding]:
         for use in asked.uses:
             if use.kind != "access" or use.through_super or use.name in use.probed:
                 continue
-            pools = asked.pools(use)
+            pools = asked.contracts(use)
             if pools is None or pools.broad or not _absent(asked, use, pools):
                 continue
             kind = "method" if use.call is not None else "attribute"

@@ -31,7 +31,7 @@ def check(asked: Asked) -> Iterator[Finding]:
 
 
 def _called(asked: Asked, use: Use) -> Iterator[Finding]:
-    pools = asked.pools(use)
+    pools = asked.contracts(use)
     if pools is None:
         return
     sure = certainty(pools, lambda cls: guards(asked, cls, use.name))

@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
+from kvlint.catalogue.class_facts import result_arity
 from kvlint.findings import Evidence
-from kvlint.inference.classes import ancestors, instance_attribute, is_pool_class, source_class
+from kvlint.inference.classes import (
+    ancestors,
+    instance_attribute,
+    is_contract_class,
+    is_pool_class,
+    source_class,
+)
 from kvlint.inference.context import Context
 from kvlint.inference.symbols import holder_value, module_attribute
 from kvlint.inference.values import (
@@ -21,6 +29,7 @@ from kvlint.inference.values import (
     Function,
     HolderCall,
     Instance,
+    Items,
     ModuleObject,
     Nothing,
     PoolMethod,
@@ -81,7 +90,15 @@ def _of_instance(ctx: Context, atom: Instance, name: str, base: Value) -> Value:
         return _with_steps(_bound(found, own), base)
     if is_pool_class(ctx, atom.cls):
         return _of_pool(ctx, atom, name, own)
-    return _held(ctx, atom.cls, name)
+    held = _held(ctx, atom.cls, name)
+    if not held.known and is_contract_class(ctx, atom.cls) and _is_method(ctx, atom.cls, name):
+        return value(PoolMethod(own, name))
+    return held
+
+
+def _is_method(ctx: Context, cls: str, name: str) -> bool:
+    own = ctx.view.find(cls, name)
+    return own is not None and name in own.methods and not own.methods[name].is_property
 
 
 def _bound(found: Value, own: Value) -> Value:
@@ -161,8 +178,10 @@ def _of_class(ctx: Context, atom: ClassObject, name: str) -> Value:
         if info is not None and name in info.members:
             found = instance_attribute(ctx, base, name)
             return found if found is not None else UNKNOWN
-    if is_pool_class(ctx, atom.cls) and atom.exact:
-        return value(PoolMethod(value(Instance(atom.cls, exact=True)), name))
+    if is_contract_class(ctx, atom.cls) and atom.exact and _is_method(ctx, atom.cls, name):
+        method = ctx.view.accessor(atom.cls, name).method
+        plain = method is not None and not (method.is_static or method.is_class)
+        return value(PoolMethod(value(Instance(atom.cls, exact=True)), name, unbound=plain))
     return UNKNOWN
 
 
@@ -233,11 +252,13 @@ def call_result(ctx: Context, called: Value) -> Value:
         if isinstance(atom, ClassObject):
             parts.append(value(Instance(atom.cls, exact=atom.exact)))
         elif isinstance(atom, Function):
-            parts.append(return_value(ctx, atom))
+            parts.append(named_parts(atom, return_value(ctx, atom)))
         elif isinstance(atom, HolderCall):
             parts.append(atom.result)
         elif isinstance(atom, PoolMethod):
             parts.append(_accessor_result(ctx, atom))
+        elif isinstance(atom, External) and atom.name in ctx.view.catalogue.functions:
+            parts.append(parts_of(ctx.view.catalogue.functions[atom.name].arity, atom.name))
         elif isinstance(atom, Instance):
             parts.append(method_result(ctx, value(atom), "__call__"))
         elif not isinstance(atom, Nothing):
@@ -254,11 +275,10 @@ def _accessor_result(ctx: Context, method: PoolMethod) -> Value:
     if method.name in ("get_key_buffer", "get_value_buffer"):
         return value(Buffer(method.pool, method.name, raw=False), evidence=method.pool.evidence)
     if method.name == "get_kv_buffer":
-        from kvlint.inference.values import Items
-
         view = Buffer(method.pool, method.name, raw=False)
         pair = value(view, evidence=method.pool.evidence)
-        return value(Items((pair, pair)))
+        agreed = "get_kv_buffer" if result_length(ctx, method) == 2 else ""
+        return value(Items((pair, pair), agreed), evidence=method.pool.evidence)
     for atom in method.pool.atoms or ():
         if not isinstance(atom, Instance):
             continue
@@ -266,4 +286,40 @@ def _accessor_result(ctx: Context, method: PoolMethod) -> Value:
             holder = ctx.holders.get(base, {}).get(method.name)
             if holder is not None and holder.form == "method":
                 return holder_value(ctx, holder)
-    return UNKNOWN
+    return parts_of(result_length(ctx, method), method.name, method.pool)
+
+
+def parts_of(length: int, made_by: str, pool: Value = UNKNOWN) -> Value:
+    """A result of which nothing but its number of parts is known."""
+    if not length:
+        return UNKNOWN
+    return value(Items((UNKNOWN,) * length, made_by), evidence=pool.evidence)
+
+
+def named_parts(called: Function, found: Value) -> Value:
+    """The result of a function of SGLang's own source, with its number of parts."""
+    if not called.module.name.startswith("sglang."):
+        return found
+    items = only(found)
+    if isinstance(items, Items):
+        return Value(frozenset([replace(items, made_by=called.node.name)]), found.evidence)
+    if found.known or called.node.decorator_list:
+        return found
+    return parts_of(max(0, result_arity(called.node)), called.node.name)
+
+
+def result_length(ctx: Context, method: PoolMethod) -> int:
+    """The number of parts that the method gives on every class of a closed set; 0 where they
+    differ or some class does not say."""
+    lengths: set[int] = set()
+    for atom in method.pool.atoms or ():
+        if not isinstance(atom, Instance) or not (atom.exact or ctx.view.concrete(atom.cls)):
+            return 0
+        classes = {atom.cls} if atom.exact else ctx.view.concrete_subclasses(atom.cls)
+        for cls in classes:
+            if PLATFORMS in cls and PLATFORMS not in atom.cls:
+                continue
+            accessor = ctx.view.accessor(cls, method.name)
+            if accessor.kind in ("works", "conditional"):
+                lengths.add(ctx.view.arity(cls, method.name))
+    return lengths.pop() if len(lengths) == 1 else 0

@@ -7,7 +7,12 @@ from collections.abc import Callable
 
 from kvlint.inference.access import subscripted
 from kvlint.inference.context import Env, Frame
-from kvlint.inference.recording import record_store, record_sub_pool_store
+from kvlint.inference.recording import (
+    record_replacement,
+    record_store,
+    record_sub_pool_store,
+    record_unpacking,
+)
 from kvlint.inference.slicing import names_in
 from kvlint.inference.values import (
     NEVER,
@@ -125,9 +130,10 @@ def _mentions(test: ast.expr, name: str) -> bool:
 def _assign_attribute(frame: Frame, env: Env, target: ast.Attribute, found: Value) -> None:
     from kvlint.inference.expressions import evaluate
 
-    evaluate(frame, env, target.value)
+    base = evaluate(frame, env, target.value)
     path = path_of(target)
     record_sub_pool_store(frame, target, found)
+    record_replacement(frame, target, base, found)
     if path is None:
         return
     if isinstance(target.value, ast.Name) and target.value.id == frame.self_name:
@@ -201,6 +207,7 @@ def put_into(
 def _unpack(
     frame: Frame, env: Env, target: ast.Tuple | ast.List, found: Value, source: ast.expr | None
 ) -> None:
+    record_unpacking(frame, target, found)
     sources = source.elts if isinstance(source, (ast.Tuple, ast.List)) else []
     same = len(sources) == len(target.elts)
     stars = [i for i, element in enumerate(target.elts) if isinstance(element, ast.Starred)]

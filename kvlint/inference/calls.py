@@ -17,9 +17,11 @@ from kvlint.inference.externals import EXTERNALS
 from kvlint.inference.functions import class_bound, passed_on
 from kvlint.inference.handlers import caught_by_with
 from kvlint.inference.recording import (
-    holds_pool,
+    holds_contract,
     record_access,
     record_bound,
+    record_construction,
+    record_function,
     record_hasattr,
     record_pass,
     record_store,
@@ -74,6 +76,9 @@ def call(frame: Frame, env: Env, node: ast.Call) -> Value:
         for expression, given in zip(node.args, arguments, strict=True):
             record_pass(frame, expression, given, node)
     _record_special(frame, node, base, called, keywords)
+    if frame.recorder is not None:
+        record_construction(frame, node, called)
+        record_function(frame, node, called)
     if isinstance(node.func, ast.Attribute) and base is not None:
         if node.func.attr in ADDING:
             containers.add(frame, env, node.func, base, arguments, keywords)
@@ -81,7 +86,7 @@ def call(frame: Frame, env: Env, node: ast.Call) -> Value:
         if special is not None:
             return special
     atom = only(called)
-    if isinstance(atom, External):
+    if isinstance(atom, External) and atom.name not in frame.ctx.view.catalogue.functions:
         return _external(frame, env, node, atom.name, arguments, keywords)
     found = call_result(frame.ctx, classes_behind(frame, env, called))
     if not found.known and isinstance(atom, Function):
@@ -98,7 +103,7 @@ def _record_special(
 ) -> None:
     """A pool's method under another name, and storage that a function of torch writes to."""
     through = base is not None and any(isinstance(atom, Super) for atom in base.atoms or ())
-    if base is None or not (through or holds_pool(frame, base)):
+    if base is None or not (through or holds_contract(frame, base)):
         record_bound(frame, node, called)
     for keyword in node.keywords:
         if keyword.arg == "out":

@@ -12,6 +12,8 @@ from kvlint.inference.classes import is_subclass
 from kvlint.inference.context import Context, Env, Frame, quiet_frame
 from kvlint.inference.expressions import classes_behind, evaluate
 from kvlint.inference.kept_tests import kept_on_self, test_of_self
+from kvlint.inference.recording import record_test
+from kvlint.inference.remarks import FLAG, IS, NOT, remark
 from kvlint.inference.values import (
     NOTHING,
     UNKNOWN,
@@ -79,7 +81,10 @@ def _truth(frame: Frame, env: Env, test: ast.expr) -> Branches:
     if path in TYPE_CHECKING:
         return dict(env), None
     known = value_of(frame, env, test)
-    return _split(env, path, without_none(known) if known.known else known, known)
+    outcome = _split(env, path, without_none(known) if known.known else known, known)
+    if isinstance(test, ast.Attribute):
+        remark(outcome[0], path_of(test.value), FLAG, test.attr)
+    return outcome
 
 
 def _with_test(frame: Frame, env: Env, path: str, test: ast.expr) -> Branches:
@@ -240,10 +245,21 @@ def _call(frame: Frame, env: Env, test: ast.Call) -> Branches:
         if spelled is not None:
             return _isinstance(frame, env, spelled, "isinstance")
     evaluate(frame, env, test)
+    if name == "getattr" and len(test.args) > 1:
+        return _flagged(env, test)
     called = only(value_of(frame, env, test.func))
     if isinstance(called, Function):
         return _type_guard(frame, env, test, called)
     return dict(env), dict(env)
+
+
+def _flagged(env: Env, test: ast.Call) -> Branches:
+    """`getattr(pool, "flag", False)` as a condition."""
+    true, false = dict(env), dict(env)
+    name = test.args[1].value if isinstance(test.args[1], ast.Constant) else None
+    if isinstance(name, str):
+        remark(true, path_of(test.args[0]), FLAG, name)
+    return true, false
 
 
 def _any_of(node: ast.GeneratorExp) -> ast.Call | None:
@@ -273,8 +289,15 @@ def _isinstance(frame: Frame, env: Env, test: ast.Call, name: str) -> Branches:
         return dict(env), dict(env)
     step = frame.evidence(f"`{ast.unparse(test)}` holds here", test)
     names = class_tuple(classes_behind(frame, env, wanted))
+    if name == "isinstance":
+        record_test(frame, env, test, subject, names)
     true = narrow_to(frame.ctx, known, names, step)
-    return _split(env, path, true, narrow_away(frame.ctx, known, names))
+    outcome = _split(env, path, true, narrow_away(frame.ctx, known, names))
+    for cls in names:
+        remark(outcome[1], path, NOT, cls)
+    if len(names) == 1:
+        remark(outcome[0], path, IS, names[0])
+    return outcome
 
 
 def _hasattr(frame: Frame, env: Env, test: ast.Call) -> Branches:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from kvlint.catalogue.resolve import View
 from kvlint.inference.context import Context
 from kvlint.inference.values import PLATFORMS, Instance, Value, without_none
 from kvlint.source.index import Module
@@ -46,9 +47,14 @@ class PoolSet:
 
 
 def pool_set(
-    ctx: Context, known: Value, module: Module, everywhere: bool = False
+    ctx: Context,
+    known: Value,
+    module: Module,
+    everywhere: bool = False,
+    contracts: bool = False,
 ) -> PoolSet | None:
-    """The pool classes of a value; None where it is unknown, or may be no pool.
+    """The pool classes of a value; None where it is unknown, or may be no pool. `contracts`: of
+    the other families too.
 
     SGLang's subclasses for other hardware (NPU, MLX: sglang/srt/hardware_backend/) take the place
     of a class as a whole, by the platform it runs on: they count where they are named, and in code
@@ -64,7 +70,7 @@ def pool_set(
         if not isinstance(atom, Instance):
             return None
         own = ctx.view.catalogue.classes.get(atom.cls)
-        if own is None or not own.is_pool:
+        if own is None or not (own.is_contract if contracts else own.is_pool):
             return None
         key = (atom, module.name, everywhere)
         if key not in ctx.parts:
@@ -79,7 +85,7 @@ def _part(ctx: Context, atom: Instance, module: Module, everywhere: bool) -> Par
     view = ctx.view
     if atom.exact:
         return Part(atom.cls, frozenset([atom.cls]), False, atom.owner)
-    broad = not view.concrete(atom.cls)
+    broad = not view.concrete(atom.cls) or _is_any_backend(view, atom.cls)
     classes = view.concrete_subclasses(atom.cls)
     for cls in atom.minus:
         classes -= view.subclasses(cls)
@@ -90,6 +96,12 @@ def _part(ctx: Context, atom: Instance, module: Module, everywhere: bool) -> Par
     if not classes and broad and not atom.minus:
         classes = frozenset([atom.cls])
     return Part(atom.cls, frozenset(classes), broad, atom.owner)
+
+
+def _is_any_backend(view: View, cls: str) -> bool:
+    """`AttentionBackend` has no abstract methods, and yet it is any backend and never itself."""
+    own = view.catalogue.classes[cls]
+    return own.family == "backend" and view.family(own.bases) is None
 
 
 def _is_visible(ctx: Context, cls: str, declared: str, module: Module) -> bool:

@@ -9,7 +9,18 @@ from typing import Literal
 
 from kvlint.inference.values import Value
 
-UseKind = Literal["access", "hasattr", "store-sub-pool", "store-buffer", "pass-buffer"]
+UseKind = Literal[
+    "access",
+    "hasattr",
+    "store-sub-pool",
+    "store-buffer",
+    "pass-buffer",
+    "construct",
+    "function",
+    "unpack",
+    "dead-test",
+    "replace-class",
+]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -19,7 +30,10 @@ class Use:
     "access": `receiver.name`, with `call` where it is called. "hasattr": `hasattr(receiver, name)`.
     "store-sub-pool": `name = receiver`, where the receiver is a sub-pool kept in an attribute.
     "store-buffer": a write into storage (`value` holds Buffer atoms). "pass-buffer": a raw list or
-    a layer of it handed to a call.
+    a layer of it handed to a call. "construct": `receiver(...)`, where `value` holds the classes.
+    "function": a call of SGLang's module function `name`. "unpack": what `name` gave, taken apart
+    into `count` names. "dead-test": an `isinstance` of the receiver that earlier ones leave
+    nothing of; `value` holds the classes. "replace-class": SGLang's class `name` becomes `value`.
     """
 
     kind: UseKind
@@ -36,6 +50,14 @@ class Use:
     """Dotted name of the function within its module."""
     probed: frozenset[str] = frozenset()
     """Attributes of the receiver that a `hasattr` around the use has asked for."""
+    flags: frozenset[str] = frozenset()
+    """Attributes of the receiver that a condition around the use has found to be true."""
+    beside: tuple[tuple[str, str], ...] = ()
+    """(path, class) of each `isinstance` that holds at the use."""
+    bound_by: int = 0
+    """How many leading arguments of the call are no arguments of the method: self, where it is
+    named by its class."""
+    count: int = 0
     through_super: bool = False
     """Called through `super()`, on the class, or under another name: not as written here."""
 

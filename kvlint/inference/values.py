@@ -86,6 +86,8 @@ class PoolMethod:
 
     pool: Value
     name: str
+    unbound: bool = False
+    """Named by its class: the first argument of a call is the object."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +116,8 @@ class Items:
     """A tuple, or another sequence whose items are known one by one."""
 
     items: tuple[Value, ...]
+    made_by: str = field(default="", compare=False)
+    """The function or method of SGLang that always gives that many."""
 
 
 @dataclass(frozen=True, slots=True)

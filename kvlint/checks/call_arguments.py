@@ -1,0 +1,87 @@
+"""Is a method or function called with arguments that nothing it can be accepts?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kvlint.catalogue.binding import Refusal, refusal, shape_of
+from kvlint.checks.asked import Asked, finding, found_at, set_here
+from kvlint.findings import Evidence, Finding
+from kvlint.inference.handlers import catches
+from kvlint.inference.pools import PoolSet, short
+from kvlint.inference.uses import Use
+
+
+def check(asked: Asked) -> Iterator[Finding]:
+    for use in asked.uses:
+        if use.call is None or catches(use.caught, "TypeError"):
+            continue
+        if use.kind == "access" and not use.name.startswith("__"):
+            yield from _method(asked, use)
+        elif use.kind == "function":
+            yield from _function(asked, use)
+
+
+def _method(asked: Asked, use: Use) -> Iterator[Finding]:
+    pools = asked.contracts(use)
+    if pools is None or pools.broad or set_here(asked.module, use.name):
+        return
+    refused = _refusals(asked, use, pools)
+    if not refused:
+        return
+    cls, reason = sorted(refused.items())[0]
+    others = f", nor does any other class that it can be ({len(pools.classes)})"
+    more = others if len(pools.classes) > 1 else ""
+    for rule in asked.rules:
+        yield finding(
+            asked,
+            rule,
+            use,
+            pools,
+            f"`{short(cls)}.{use.name}` does not accept this call: it {reason.reason}{more}",
+            raises=f"TypeError: {short(cls)}.{use.name}() {reason.reason}",
+        )
+
+
+def _refusals(asked: Asked, use: Use, pools: PoolSet) -> dict[str, Refusal]:
+    """The classes whose parameters refuse; none where some class may accept the call. One that
+    only raises, or has no such method, does not accept it either."""
+    if use.call is None:
+        return {}
+    shape = shape_of(use.call, bound_by=use.bound_by)
+    found: dict[str, Refusal] = {}
+    for cls in pools.classes:
+        accessor = asked.view.accessor(cls, use.name)
+        if accessor.kind == "absent":
+            continue
+        method = accessor.method
+        if method is None or method.is_property or method.wrapped or method.alias is not None:
+            return {}
+        if asked.view.may_be_rebound(cls, use.name):
+            return {}
+        reason = refusal(method.parameters, shape)
+        if reason is not None:
+            found[cls] = reason
+        elif accessor.kind != "guard":
+            return {}
+    return found
+
+
+def _function(asked: Asked, use: Use) -> Iterator[Finding]:
+    function = asked.view.catalogue.functions[use.name]
+    if use.call is None or function.wrapped:
+        return
+    reason = refusal(function.parameters, shape_of(use.call))
+    if reason is None:
+        return
+    for rule in asked.rules:
+        yield found_at(
+            asked,
+            rule,
+            use.call,
+            use.statement,
+            f"`{function.name}` does not accept this call: it {reason.reason}",
+            evidence=(Evidence(f"`{use.name}` as this release defines it"),),
+            raises=f"TypeError: {function.name}() {reason.reason}",
+            accessor=function.name,
+        )
