@@ -32,7 +32,7 @@ def main() -> None:
 
 def _run(arguments: Sequence[str]) -> int | str | None:
     """The exit status of a command."""
-    from kvlint.cli import build, command_in
+    from kvlint.cli.app import build, command_in
     from kvlint.errors import UsageError
 
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kvlint.rules import Rule, builtin_rules
+from kvlint.rules.rule import Rule, builtin_rules
 
 INDEX = Path(__file__).resolve().parent.parent / "docs" / "rules.md"
 FAMILIES = {

@@ -7,10 +7,10 @@ from typing import get_args
 
 import pytest
 
-from kvlint.analysis import CHECKS
 from kvlint.catalogue.families import Family
-from kvlint.rules import CHECKS as RULE_CHECKS
-from kvlint.rules import (
+from kvlint.engine.analysis import CHECKS
+from kvlint.rules.rule import CHECKS as RULE_CHECKS
+from kvlint.rules.rule import (
     FAMILIES,
     HEADINGS,
     PROBE_KINDS,
@@ -20,7 +20,7 @@ from kvlint.rules import (
     load_rules,
     parse_rule,
 )
-from kvlint.runtime.model import ProbeKind
+from kvlint.runtime.probes import ProbeKind
 from tests.marks import marks, unmarked
 from tests.rules_index import INDEX, rules_index
 from tests.running import check, kvlint

@@ -8,7 +8,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from kvlint.settings import Settings, SettingsError, SettingsFinder, line_of, schema, shown
+from kvlint.project.settings import Settings, SettingsError, SettingsFinder, line_of, schema, shown
 
 EVERY_KEY = """\
 [project]

@@ -11,7 +11,8 @@ from packaging.version import InvalidVersion, Version
 
 from kvlint.catalogue.embed import embedded_versions, load_embedded
 from kvlint.catalogue.model import Catalogue
-from kvlint.catalogue.tree import CatalogueError, contains_sglang
+from kvlint.catalogue.overlap import without_modules_of
+from kvlint.catalogue.tree import CatalogueError, NoPoolsError, contains_sglang, package_folder
 
 __all__ = ["CatalogueError", "Choice", "choose"]
 
@@ -19,11 +20,15 @@ __all__ = ["CatalogueError", "Choice", "choose"]
 @dataclass(frozen=True)
 class Choice:
     """The catalogue, and where it comes from, as a sentence for people. Not `exact`: the release
-    that was named is not known, and this one serves in its place."""
+    that was named is not known, and this one serves in its place. `wanted` is the version that was
+    asked for, which says more of server arguments than the release that serves. `tree`: the package
+    `sglang` whose own source decides what its servers accept."""
 
     catalogue: Catalogue
     reason: str
     exact: bool = True
+    wanted: str = ""
+    tree: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -55,15 +60,31 @@ def choose(
     if configured is not None:
         return _named(configured, "set in [tool.kvlint]", base or project, cache)
     tree = _checked_tree(checked)
-    if tree is not None:
+    if tree is None:
+        return _outside(project)
+    package = package_folder(tree)
+    try:
         catalogue = _extracted(tree, cache)
-        return Choice(catalogue, f"SGLang {catalogue.version}, the checked tree itself")
+    except NoPoolsError:
+        return _beside(_outside(project), package)
+    return Choice(catalogue, f"SGLang {catalogue.version}, the checked tree itself", tree=package)
+
+
+def _outside(project: Path | None) -> Choice:
+    """The release that the surroundings of what is checked give."""
     wish = _installed(project) or _declared(project)
     if wish is not None:
         return _release(wish)
     newest = embedded_versions()[-1]
     reason = f"SGLang {newest}, the newest release that kvlint knows"
     return Choice(load_embedded(newest), reason)
+
+
+def _beside(serving: Choice, package: Path) -> Choice:
+    """A release for a checked tree that has no pools: they are the release's, the rest its own."""
+    reason = f"{serving.reason}; the checked tree has no KVCache of its own"
+    kept = without_modules_of(serving.catalogue, [package.parent])
+    return Choice(kept, reason, serving.exact, serving.wanted, package)
 
 
 def _named(text: str, source: str, base: Path | None, cache: Path | None) -> Choice:
@@ -75,7 +96,8 @@ def _named(text: str, source: str, base: Path | None, cache: Path | None) -> Cho
     except InvalidVersion:
         if os.path.exists(path) or "/" in text or "\\" in text:
             catalogue = _extracted(path, cache)
-            return Choice(catalogue, f"SGLang {catalogue.version} in {path}, {source}")
+            reason = f"SGLang {catalogue.version} in {path}, {source}"
+            return Choice(catalogue, reason, tree=package_folder(path))
         raise CatalogueError(
             f"{text!r} ({source}) is neither a version such as {embedded_versions()[-1]} "
             "nor the path of an SGLang tree"
@@ -120,12 +142,18 @@ def _release(wish: _Wish) -> Choice:
     version, how = _embedded_for(wish.text)
     reason = f"SGLang {version}, {how} {wish.text}, {wish.source}" if how else ""
     reason = reason or f"SGLang {version}, {wish.source}"
-    return Choice(load_embedded(version), reason, exact=not how)
+    return Choice(load_embedded(version), reason, exact=not how, wanted=wish.text)
 
 
 def _embedded_for(text: str) -> tuple[str, str]:
-    """The embedded release that serves for a version, and in words how it differs from it."""
+    """The embedded release that serves for a version, and in words how it differs from it.
+
+    `0.0.0.dev9596+g29b7f22d8` is what a build from a clone without tags calls itself: it says
+    nothing of its age, and people build what is newest.
+    """
     wanted = _version(text)
+    if not any(wanted.release):
+        return embedded_versions()[-1], "the newest release that kvlint knows, for"
     known = [(Version(version), version) for version in embedded_versions()]
     exact = [name for version, name in known if version == wanted or _same_build(version, wanted)]
     if exact:
@@ -150,14 +178,25 @@ def _version(text: str) -> Version:
         return Version(text)
     except InvalidVersion:
         pass
-    from packaging.specifiers import SpecifierSet
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
-    specifiers = SpecifierSet(text)
+    try:
+        specifiers = SpecifierSet(text)
+    except InvalidSpecifier:
+        return Version("0")  # as a clone's own number: it names no release
     allowed = [name for name in embedded_versions() if specifiers.contains(name, prereleases=True)]
     if allowed:
         return Version(allowed[-1])
-    bounds = [Version(one.version.removesuffix(".*")) for one in specifiers]
+    bounds = [_bound(one.version) for one in specifiers]
     return max(bounds, default=Version(embedded_versions()[-1]))
+
+
+def _bound(text: str) -> Version:
+    """`===` compares texts, which need not be versions."""
+    try:
+        return Version(text.removesuffix(".*"))
+    except InvalidVersion:
+        return Version("0")
 
 
 def _declared(project: Path | None) -> _Wish | None:

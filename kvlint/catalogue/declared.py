@@ -12,7 +12,7 @@ from typing import Any
 from packaging.requirements import InvalidRequirement, Requirement
 
 from kvlint.catalogue.tree import CatalogueError
-from kvlint.toml_errors import place_and_reason
+from kvlint.source.toml_errors import place_and_reason
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -11,6 +11,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -213,10 +214,11 @@ def embedded_versions() -> tuple[str, ...]:
 def load_embedded(version: str) -> Catalogue:
     """One embedded release. Raises CatalogueError when it is not embedded."""
     try:
-        return parse((FOLDER / f"{version}.json").read_bytes())
+        catalogue = parse((FOLDER / f"{version}.json").read_bytes())
     except FileNotFoundError as error:
         known = ", ".join(embedded_versions())
         raise CatalogueError(f"SGLang {version} is not embedded; embedded are {known}") from error
+    return replace(catalogue, release=version)
 
 
 def embedded_with(digest: str) -> Catalogue | None:

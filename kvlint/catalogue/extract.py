@@ -14,6 +14,7 @@ from kvlint import __version__
 from kvlint.catalogue.bodies import raised, scan
 from kvlint.catalogue.contracts import contract_classes
 from kvlint.catalogue.embed import dump, embedded_with, fingerprint, parse
+from kvlint.catalogue.held import Evaluator
 from kvlint.catalogue.holders import find_holders
 from kvlint.catalogue.model import Catalogue, PoolClass
 from kvlint.catalogue.module_facts import module_functions, module_names
@@ -24,11 +25,11 @@ from kvlint.catalogue.sub_pools import with_sub_pools
 from kvlint.catalogue.tree import (
     UNKNOWN_VERSION,
     CatalogueError,
+    NoPoolsError,
     package_folder,
     pool_files,
     tree_version,
 )
-from kvlint.catalogue.values import Evaluator
 
 # One pattern for each word: a pattern that begins with plain text is searched ten times faster.
 _OUTSIDE = tuple(
@@ -64,7 +65,8 @@ def extract_tree(
         catalogue = _with_messages(catalogue, files)
     else:
         catalogue = _cached(cache, digest) or _read_anew(path, package, files, cache, digest)
-    return replace(catalogue, version=version or tree_version(package), source=str(path))
+    shown = version or tree_version(package)
+    return replace(catalogue, version=shown, source=str(path))
 
 
 def _read_anew(
@@ -108,7 +110,7 @@ def read_tree(path: Path) -> tuple[Catalogue, str]:
 def _pool_classes(program: Program, path: Path) -> PoolClasses:
     classes = find_pool_classes(program)
     if not any(own.is_pool for own in classes.facts.values()):
-        raise CatalogueError(f"{path} holds no class KVCache: its layout is not known to kvlint")
+        raise NoPoolsError(f"{path} holds no class KVCache: its layout is not known to kvlint")
     return classes
 
 

@@ -177,3 +177,8 @@ class Catalogue:
     """Valid values of --attention-backend."""
     source: str = "embedded"
     """"embedded", or the path of the tree that was read."""
+    release: str | None = None
+    """The embedded release that these facts are of, to the byte of its source; None for any other
+    tree, whatever version it says of itself."""
+    partial: bool = False
+    """Modules are left out that the checked tree has of its own: what it defines is not judged."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from kvlint.catalogue.held import Evaluator, Values
 from kvlint.catalogue.model import PoolClass
-from kvlint.catalogue.values import Evaluator, Values
 
 SubPools = dict[str, tuple[str, ...]]
 

@@ -24,23 +24,37 @@ class CatalogueError(Exception):
     """A release or tree that cannot be used, with a message for people."""
 
 
+class NoPoolsError(CatalogueError):
+    """A tree of SGLang whose pools are not there, or not as kvlint knows them."""
+
+
 def package_folder(path: Path) -> Path:
     """The `sglang` package in `path`: the package itself, the folder that holds it (an unpacked
     wheel, site-packages), or a checkout of the repository. Raises CatalogueError."""
     if not os.path.exists(path):
         raise CatalogueError(f"{path} does not exist")
-    for folder in (path, path / "sglang", path / "python" / "sglang"):
-        if os.path.isdir(folder / "srt" / "mem_cache"):
+    for folder in _places(path):
+        if _is_package(folder):
             return folder
-    raise CatalogueError(f"{path} holds no SGLang: no sglang/srt/mem_cache was found in it")
+    raise CatalogueError(
+        f"{path} holds no SGLang: neither sglang/srt/mem_cache nor sglang/srt/server_args.py "
+        "was found in it"
+    )
 
 
 def contains_sglang(path: Path) -> bool:
     """Whether `path` is or holds SGLang's package, as for `package_folder`."""
-    return any(
-        os.path.isdir(folder / "srt" / "mem_cache")
-        for folder in (path, path / "sglang", path / "python" / "sglang")
-    )
+    return any(map(_is_package, _places(path)))
+
+
+def _places(path: Path) -> tuple[Path, ...]:
+    return (path, path / "sglang", path / "python" / "sglang")
+
+
+def _is_package(folder: Path) -> bool:
+    """Releases before 0.4 keep their pools elsewhere, stripped forks have none."""
+    srt = folder / "srt"
+    return os.path.isdir(srt / "mem_cache") or os.path.isfile(srt / "server_args.py")
 
 
 def tree_version(package: Path) -> str:

@@ -11,12 +11,12 @@ from functools import cached_property
 from kvlint.catalogue.demands import Demand, demands_of
 from kvlint.catalogue.resolve import View
 from kvlint.findings import Evidence, Finding, Fix, Severity, Suggestion
-from kvlint.inference.classes import ClassInfo, is_contract_class
-from kvlint.inference.context import Context
-from kvlint.inference.pools import Certainty, PoolSet, pool_set, short
-from kvlint.inference.uses import Use
-from kvlint.inference.values import Instance, Value
-from kvlint.rules import Rule
+from kvlint.interpret.classes import ClassInfo, is_contract_class
+from kvlint.interpret.context import Context
+from kvlint.interpret.pool_sets import Certainty, PoolSet, pool_set, short
+from kvlint.interpret.uses import Use
+from kvlint.interpret.values import Instance, Value
+from kvlint.rules.rule import Rule
 from kvlint.source.index import Module
 from kvlint.source.text import SourceFile
 

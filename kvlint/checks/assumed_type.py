@@ -8,10 +8,10 @@ from collections.abc import Iterator
 
 from kvlint.checks.asked import Asked, finding, set_here
 from kvlint.findings import Finding
-from kvlint.inference.handlers import catches
-from kvlint.inference.pools import PoolSet, short
-from kvlint.inference.uses import Use
-from kvlint.rules import Rule
+from kvlint.interpret.handlers import catches
+from kvlint.interpret.pool_sets import PoolSet, short
+from kvlint.interpret.uses import Use
+from kvlint.rules.rule import Rule
 
 
 def check(asked: Asked) -> Iterator[Finding]:

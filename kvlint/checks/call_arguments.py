@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from kvlint.catalogue.binding import Refusal, refusal, shape_of
 from kvlint.checks.asked import Asked, finding, found_at, set_here
 from kvlint.findings import Evidence, Finding
-from kvlint.inference.handlers import catches
-from kvlint.inference.pools import PoolSet, short
-from kvlint.inference.uses import Use
+from kvlint.interpret.handlers import catches
+from kvlint.interpret.pool_sets import PoolSet, short
+from kvlint.interpret.uses import Use
 
 
 def check(asked: Asked) -> Iterator[Finding]:

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from kvlint.checks.asked import Asked, finding
 from kvlint.checks.guarded_accessor import guards
 from kvlint.findings import Finding
-from kvlint.inference.pools import PoolSet, short
-from kvlint.inference.uses import Use
+from kvlint.interpret.pool_sets import PoolSet, short
+from kvlint.interpret.uses import Use
 
 
 def check(asked: Asked) -> Iterator[Finding]:

@@ -10,10 +10,10 @@ from kvlint.catalogue.model import Method, Parameter
 from kvlint.catalogue.resolve import View
 from kvlint.checks.asked import Asked, found_at
 from kvlint.findings import Evidence, Finding, Severity
-from kvlint.inference.handlers import catches
-from kvlint.inference.pools import short
-from kvlint.inference.uses import Use
-from kvlint.inference.values import ClassObject, Instance
+from kvlint.interpret.handlers import catches
+from kvlint.interpret.pool_sets import short
+from kvlint.interpret.uses import Use
+from kvlint.interpret.values import ClassObject, Instance
 
 
 def check(asked: Asked) -> Iterator[Finding]:

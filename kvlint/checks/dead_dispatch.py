@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from kvlint.checks.asked import Asked, found_at
 from kvlint.findings import Evidence, Finding
-from kvlint.inference.pools import short
-from kvlint.inference.values import ClassObject
+from kvlint.interpret.pool_sets import short
+from kvlint.interpret.values import ClassObject
 
 
 def check(asked: Asked) -> Iterator[Finding]:

@@ -9,11 +9,11 @@ from kvlint.catalogue.families import family_of
 from kvlint.catalogue.resolve import ResolvedAccessor
 from kvlint.checks.asked import WRITERS, Asked, finding, in_family, set_here
 from kvlint.findings import Finding, Fix, Suggestion
-from kvlint.inference.handlers import catches
-from kvlint.inference.names import called_name
-from kvlint.inference.pools import Certainty, PoolSet, certainty, names, short
-from kvlint.inference.uses import Use
-from kvlint.rules import Rule
+from kvlint.interpret.handlers import catches
+from kvlint.interpret.names import called_name
+from kvlint.interpret.pool_sets import Certainty, PoolSet, certainty, names, short
+from kvlint.interpret.uses import Use
+from kvlint.rules.rule import Rule
 
 HARMLESS = frozenset(["final", "dataclass", "runtime_checkable", "total_ordering"])
 PLAIN_BASES = frozenset(["object", "abc.ABC", "ABC", "typing.Generic", "typing.Protocol"])

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from kvlint.catalogue.resolve import View
 from kvlint.checks.asked import Asked, found_at
 from kvlint.findings import Evidence, Finding
-from kvlint.inference.handlers import catches
-from kvlint.inference.pools import short
-from kvlint.inference.uses import Use
-from kvlint.inference.values import ClassObject
+from kvlint.interpret.handlers import catches
+from kvlint.interpret.pool_sets import short
+from kvlint.interpret.uses import Use
+from kvlint.interpret.values import ClassObject
 
 USUAL = 0.85
 """The share of SGLang's own classes that write a method which the base only raises in: then it is

@@ -12,7 +12,7 @@ from kvlint.catalogue.model import Catalogue
 from kvlint.checks.asked import Asked, found_at
 from kvlint.findings import Evidence, Finding, Fix
 from kvlint.fixing.places import Change, make_fix
-from kvlint.inference.names import last_name
+from kvlint.interpret.names import last_name
 from kvlint.source.index import Module
 
 WHOLE = "sglang.srt.mem_cache"

@@ -11,8 +11,8 @@ from kvlint.catalogue.model import Method, PoolClass
 from kvlint.checks.asked import Asked, found_at
 from kvlint.findings import Evidence, Finding
 from kvlint.fixing.parameters import fix_override
-from kvlint.inference.classes import ClassInfo
-from kvlint.inference.pools import short
+from kvlint.interpret.classes import ClassInfo
+from kvlint.interpret.pool_sets import short
 
 
 def check(asked: Asked) -> Iterator[Finding]:

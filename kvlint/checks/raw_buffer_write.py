@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from kvlint.catalogue.families import family_of
 from kvlint.checks.asked import Asked, finding, in_family
 from kvlint.findings import Finding, Severity
-from kvlint.inference.pools import PoolSet, names
-from kvlint.inference.uses import Use
-from kvlint.inference.values import Buffer, join
+from kvlint.interpret.pool_sets import PoolSet, names
+from kvlint.interpret.uses import Use
+from kvlint.interpret.values import Buffer, join
 
 WHOLE = frozenset(["zero_", "fill_", "copy_", "add_", "mul_", "sub_", "div_"])
 

@@ -9,9 +9,9 @@ from kvlint.catalogue.binding import refusal
 from kvlint.checks.asked import Asked, found_at
 from kvlint.checks.constructor_arguments import constructor
 from kvlint.findings import Evidence, Finding
-from kvlint.inference.pools import short
-from kvlint.inference.uses import Use
-from kvlint.inference.values import ClassObject, only
+from kvlint.interpret.pool_sets import short
+from kvlint.interpret.uses import Use
+from kvlint.interpret.values import ClassObject, only
 
 
 def check(asked: Asked) -> Iterator[Finding]:

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from kvlint.checks.asked import Asked, found_at
 from kvlint.findings import Evidence, Finding
-from kvlint.inference.handlers import catches
-from kvlint.inference.pools import short
-from kvlint.inference.values import Items
+from kvlint.interpret.handlers import catches
+from kvlint.interpret.pool_sets import short
+from kvlint.interpret.values import Items
 
 
 def check(asked: Asked) -> Iterator[Finding]:

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from kvlint.checks.asked import Asked, finding
 from kvlint.findings import Finding
-from kvlint.inference.classes import ancestors, is_pool_class
-from kvlint.inference.pools import short
+from kvlint.interpret.classes import ancestors, is_pool_class
+from kvlint.interpret.pool_sets import short
 
 MANAGED = re.compile(r"^\.sglang\.srt\.(mem_cache|managers|disaggregation)\.")
 MANAGERS = re.compile(r"(Allocator|HostPool|PoolHost|RadixCache|PrefixCache|TreeCache)")

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from kvlint.checks.asked import WRITERS, Asked, finding, in_family
 from kvlint.checks.guarded_accessor import guards
 from kvlint.findings import Finding, Fix
-from kvlint.inference.pools import PoolSet, certainty, short
-from kvlint.inference.uses import Use
+from kvlint.interpret.pool_sets import PoolSet, certainty, short
+from kvlint.interpret.uses import Use
 
 
 def check(asked: Asked) -> Iterator[Finding]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from kvlint.findings import Finding
-from kvlint.launch.files import (
+from kvlint.launch.file_types import (
     LAUNCH_NAMES,
     LAUNCH_SUFFIXES,
     check_launch_file,
@@ -14,8 +15,11 @@ from kvlint.launch.files import (
     is_launch_file,
 )
 from kvlint.launch.relevance import is_worth_following, may_hold_a_backend
-from kvlint.rules import Rule
+from kvlint.rules.rule import Rule
 from kvlint.source.text import SourceFile
+
+if TYPE_CHECKING:
+    from kvlint.launch.facts import LaunchRelease
 
 __all__ = [
     "LAUNCH_NAMES",
@@ -28,11 +32,11 @@ __all__ = [
 
 
 def check_python(
-    source: SourceFile, tree: ast.Module, rules: Sequence[Rule], version: str
+    source: SourceFile, tree: ast.Module, rules: Sequence[Rule], release: LaunchRelease
 ) -> tuple[Finding, ...]:
     """The findings of the launch rules in one Python file, in order."""
     if not is_worth_following(source.data) and not may_hold_a_backend(source.data):
         return ()
     from kvlint.launch.python_files import check
 
-    return check(source, tree, rules, version)
+    return check(source, tree, rules, release)

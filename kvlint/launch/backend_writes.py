@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from kvlint.findings import Evidence, Finding
 from kvlint.launch.facts import NOOP_FLAG
-from kvlint.rules import Rule
+from kvlint.rules.rule import Rule
 from kvlint.source.text import SourceFile
 
 CODE = "KV301"
@@ -17,11 +17,11 @@ _FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def backend_writes(
-    source: SourceFile, tree: ast.Module, rules: Sequence[Rule], version: str
+    source: SourceFile, tree: ast.Module, rules: Sequence[Rule]
 ) -> Iterator[Finding]:
     """Backends of a file that names the no-op pool, whose write path reaches `set_kv_buffer`
     without a test for it."""
-    rule = next((r for r in rules if r.code == CODE and r.holds_for(version)), None)
+    rule = next((r for r in rules if r.code == CODE), None)
     marks = (_POOL.encode(), NOOP_FLAG.encode())
     if rule is None or b"set_kv_buffer" not in source.data:
         return

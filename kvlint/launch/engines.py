@@ -21,7 +21,7 @@ from kvlint.launch.python_values import (
     Text,
 )
 from kvlint.launch.requests import DECODING_METHODS, decode_finding, is_decoding_path
-from kvlint.rules import Rule
+from kvlint.rules.rule import Rule
 from kvlint.source.text import SourceFile
 
 _URL = re.compile(r"(?:https?://)?(?:localhost|127\.0\.0\.1|0\.0\.0\.0)(?::(\d+))?")

@@ -23,7 +23,7 @@ from kvlint.launch.arguments import (
     python_literal,
 )
 from kvlint.launch.facts import NOOP_FLAG, LaunchFacts, releases_with_backend
-from kvlint.rules import Rule
+from kvlint.rules.rule import Rule
 from kvlint.source.text import SourceFile
 
 BACKEND, PRECONDITION, DECODE, CHOICE, WITHOUT_FA = "KV302", "KV303", "KV304", "KV305", "KV306"
@@ -48,9 +48,9 @@ class Case:
         return flag if flag and flag.value is True else None
 
 
-def launch_rules(rules: Iterable[Rule], version: str) -> dict[str, Rule]:
-    """The rules of this family that hold for a release, by code."""
-    return {r.code: r for r in rules if r.code in LAUNCH_CODES and r.holds_for(version)}
+def launch_rules(rules: Iterable[Rule]) -> dict[str, Rule]:
+    """Those of the rules that are of this family, by code."""
+    return {rule.code: rule for rule in rules if rule.code in LAUNCH_CODES}
 
 
 def judge(case: Case) -> list[Finding]:
@@ -142,14 +142,14 @@ def _missing_preconditions(
 
 def _unknown_backend(case: Case, rule: Rule) -> Iterator[Finding]:
     configuration = case.configuration
-    if not configuration.started:
+    if not configuration.started or not case.facts.attention_backends:
         return
     for name in sorted(case.facts.backend_options):
         argument = configuration.arguments.get(name)
         if argument is None or not isinstance(argument.value, str):
             continue
         backend = argument.value
-        if backend in case.facts.attention_backends or backend in configuration.plugin_backends:
+        if case.facts.accepts(backend) or backend in configuration.plugin_backends:
             continue
         if configuration.may_be_diffusion and backend in case.facts.diffusion_backends:
             continue
@@ -159,15 +159,22 @@ def _unknown_backend(case: Case, rule: Rule) -> Iterator[Finding]:
             rule,
             argument,
             _unknown_message(case.facts, backend, near),
-            severity="error" if near or releases_with_backend(backend) else "warning",
+            severity=_unknown_severity(case.facts, backend, near),
             raises=f"error: argument {case.facts.option_name(name)}: invalid choice: {backend!r}",
             fix=_correction(case, argument, near[0]) if near else None,
             suggestions=_others(argument, near[1:]),
         )
 
 
+def _unknown_severity(facts: LaunchFacts, backend: str, near: Sequence[str]) -> Severity:
+    """A release that is newer than all that are known may have taken a name back."""
+    elsewhere = bool(releases_with_backend(backend))
+    return "error" if near or (elsewhere and facts.certain) else "warning"
+
+
 def _unknown_message(facts: LaunchFacts, backend: str, near: Sequence[str]) -> str:
-    text = f"SGLang {facts.version} has no attention backend `{backend}`"
+    has = "have" if " and " in facts.shown else "has"
+    text = f"SGLang {facts.shown} {has} no attention backend `{backend}`"
     if elsewhere := releases_with_backend(backend):
         return f"{text}; it is one of {', '.join(elsewhere)}"
     return f"{text}; did you mean {' or '.join(f'`{n}`' for n in near)}?" if near else text

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 
 from kvlint.findings import Finding
 from kvlint.launch.backend_writes import backend_writes
-from kvlint.launch.facts import facts_for
-from kvlint.launch.files import distinct
+from kvlint.launch.facts import LaunchRelease
+from kvlint.launch.file_types import distinct
 from kvlint.launch.judge import Case, judge, launch_rules
 from kvlint.launch.python_program import Program
 from kvlint.launch.relevance import is_worth_following
-from kvlint.rules import Rule
+from kvlint.rules.rule import Rule
 from kvlint.source.text import SourceFile
 
 _REGISTERING = frozenset(
@@ -26,13 +26,13 @@ _REGISTERING_BYTES = tuple(name.encode() for name in _REGISTERING)
 
 
 def check(
-    source: SourceFile, tree: ast.Module, rules: Sequence[Rule], version: str
+    source: SourceFile, tree: ast.Module, rules: Sequence[Rule], release: LaunchRelease
 ) -> tuple[Finding, ...]:
     """Findings of the launch rules and, for attention backends, of KV301."""
-    findings = list(backend_writes(source, tree, rules, version))
-    chosen = launch_rules(rules, version)
+    findings = list(backend_writes(source, tree, rules))
+    chosen = launch_rules(rules)
     if chosen and is_worth_following(source.data):
-        facts = facts_for(version)
+        facts = release.facts()
         program = Program(source, facts, chosen, registered_backends(tree, source.data))
         try:
             configurations = program.run(tree)

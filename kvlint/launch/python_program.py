@@ -44,7 +44,7 @@ from kvlint.launch.python_values import (
     fork,
     joined,
 )
-from kvlint.rules import Rule
+from kvlint.rules.rule import Rule
 from kvlint.source.text import SourceFile
 
 _MISSING_MODULE = ("ImportError", "ModuleNotFoundError")

@@ -11,7 +11,7 @@ from kvlint.launch.arguments import LaunchConfiguration, Place, Word
 from kvlint.launch.facts import LaunchFacts
 from kvlint.launch.judge import DECODE, span_of
 from kvlint.launch.shell_words import Invocation
-from kvlint.rules import Rule
+from kvlint.rules.rule import Rule
 from kvlint.source.text import SourceFile
 
 DEFAULT_PORT = 30000

@@ -6,7 +6,7 @@ from typing import Any
 
 from kvlint.findings import Edit, Finding, Fix, Span
 from kvlint.output.lines import Positions
-from kvlint.report import Report
+from kvlint.output.report import Report
 from kvlint.source.text import SourceFile
 
 DOCUMENTATION = "kvlint rule {code}"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from kvlint.findings import Finding
+from kvlint.output.report import Report
 from kvlint.output.style import Style, harmless, on_one_line
-from kvlint.report import Report
 
 
 def render(report: Report, style: Style) -> str:

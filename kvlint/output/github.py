@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from kvlint.findings import Finding
+from kvlint.output.report import Report
 from kvlint.output.style import Style, harmless
-from kvlint.report import Report
 
 _LEVELS = {"error": "error", "warning": "warning", "hint": "notice"}
 

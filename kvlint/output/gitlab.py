@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from kvlint.fingerprints import fingerprints
+from kvlint.output.report import Report
 from kvlint.output.style import Style
-from kvlint.report import Report
+from kvlint.waivers.fingerprints import fingerprints
 
 _SEVERITIES = {"error": "major", "warning": "minor", "hint": "info"}
 

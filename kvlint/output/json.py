@@ -7,9 +7,9 @@ from typing import Any
 
 from kvlint import __version__
 from kvlint.output.as_data import finding_data
+from kvlint.output.report import Report
 from kvlint.output.style import Style
-from kvlint.report import Report
-from kvlint.suppressions import Suppressed
+from kvlint.waivers.comments import Suppressed
 
 SCHEMA_VERSION = 1
 

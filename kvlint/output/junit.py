@@ -7,8 +7,8 @@ from itertools import groupby
 from xml.etree import ElementTree
 
 from kvlint.findings import Finding
+from kvlint.output.report import Report
 from kvlint.output.style import Style
-from kvlint.report import Report
 
 _NO_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 

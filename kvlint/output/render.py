@@ -6,9 +6,9 @@ import json
 from collections import Counter
 from importlib import import_module
 
+from kvlint.output.report import Report
 from kvlint.output.style import Style
-from kvlint.report import Report
-from kvlint.settings import OutputFormat
+from kvlint.project.settings import OutputFormat
 
 
 def render(report: Report, output_format: OutputFormat, style: Style) -> str:

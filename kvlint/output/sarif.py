@@ -10,13 +10,13 @@ from urllib.parse import quote
 
 from kvlint import __version__
 from kvlint.findings import Edit, Evidence, FileError, Finding, Fix, Span, Suggestion
-from kvlint.fingerprints import fingerprints
 from kvlint.output.lines import Positions
+from kvlint.output.report import Report
 from kvlint.output.style import Style
-from kvlint.report import Report
-from kvlint.rules import Rule
+from kvlint.rules.rule import Rule
 from kvlint.source.text import SourceFile
-from kvlint.suppressions import Suppressed
+from kvlint.waivers.comments import Suppressed
+from kvlint.waivers.fingerprints import fingerprints
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 FINGERPRINT = "kvlint/v1"

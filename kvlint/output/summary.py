@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from kvlint.findings import FileError
+from kvlint.output.report import Report
 from kvlint.output.style import harmless, on_one_line
-from kvlint.report import Report
-from kvlint.source.files import Selection
+from kvlint.project.files import Selection
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,17 @@ def _place(report: Report, error: FileError) -> str:
         parts.append(str(error.line))
         parts += [str(error.column)] if error.column is not None else []
     return ":".join(parts)
+
+
+def rules_that_are_off(off: Mapping[str, str], settings: Path | None) -> Iterator[str]:
+    """A line for each reason why rules were not asked of the files under a settings file. `off`:
+    code -> reason."""
+    where = f"{on_one_line(str(settings))}: " if settings is not None else ""
+    reasons: dict[str, list[str]] = {}
+    for code, reason in off.items():
+        reasons.setdefault(reason, []).append(code)
+    for reason, codes in reasons.items():
+        yield f"{where}off, {harmless(reason)}: {', '.join(codes)}"
 
 
 def summary(report: Report, counts: Counts) -> str:

@@ -13,11 +13,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from kvlint.analysis import Request, check_files
 from kvlint.catalogue.model import Catalogue
+from kvlint.engine.analysis import Request, check_files
 from kvlint.findings import Finding
-from kvlint.rules import builtin_rules
-from kvlint.runtime.model import FAILURES, SCHEMA_VERSION, Engine, Probe, Result, RunOptions
+from kvlint.launch.facts import LaunchRelease
+from kvlint.rules.rule import builtin_rules
+from kvlint.runtime.probes import FAILURES, SCHEMA_VERSION, Engine, Probe, Result, RunOptions
 from kvlint.runtime.releases import (
     Interpreter,
     Release,
@@ -89,7 +90,7 @@ def confirm_findings(findings: Iterable[Finding], options: RunOptions) -> tuple[
 
 
 def _setting(options: RunOptions) -> tuple[Interpreter, Release, Catalogue]:
-    from kvlint.runtime.commands import catalogue_of
+    from kvlint.runtime.session import catalogue_of
 
     interpreter = inspect_interpreter(options.python)
     require_extra(interpreter)
@@ -104,7 +105,7 @@ def _confirm(
     catalogue: Catalogue,
     options: RunOptions,
 ) -> tuple[Confirmation, ...]:
-    from kvlint.runtime.commands import all_probes, engines_for, run_probes
+    from kvlint.runtime.session import all_probes, engines_for, run_probes
 
     known = all_probes(release, catalogue)
     matched = [(finding, probes_for(finding, known)) for finding in findings]
@@ -128,7 +129,7 @@ def confirm_files(files: Sequence[Path], options: RunOptions) -> int:
     if others:
         raise RunError(f"{others[0]}: name files, or rules and classes, but not both")
     interpreter, release, catalogue = _setting(options)
-    findings = find(files, catalogue)
+    findings = find(files, catalogue, release.root / "sglang")
     confirmations = _confirm(findings, interpreter, release, catalogue, options)
     _print(confirmations, release, options)
     if any(one.failed for one in confirmations):
@@ -139,7 +140,7 @@ def confirm_files(files: Sequence[Path], options: RunOptions) -> int:
     return 1 if options.require_all and len(confirmed) < len(findings) else 0
 
 
-def find(files: Sequence[Path], catalogue: Catalogue) -> tuple[Finding, ...]:
+def find(files: Sequence[Path], catalogue: Catalogue, package: Path) -> tuple[Finding, ...]:
     """The findings in files, against the catalogue of the very tree that will run."""
     paths = tuple(file.absolute() for file in files)
     request = Request(
@@ -148,6 +149,7 @@ def find(files: Sequence[Path], catalogue: Catalogue) -> tuple[Finding, ...]:
         rules=builtin_rules(),
         catalogue=catalogue,
         named=frozenset(paths),
+        launch=LaunchRelease(catalogue.version, package),
     )
     results = check_files(request)
     for result in results:

@@ -7,8 +7,8 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, TextIO
 
-from kvlint.runtime.model import FAILURES, Engine, Platform, Report, Result, RunOptions, Verdict
-from kvlint.runtime.report import key_value_lines, repeat_command, summary
+from kvlint.runtime.formats import key_value_lines, repeat_command, summary
+from kvlint.runtime.probes import FAILURES, Engine, Platform, Report, Result, RunOptions, Verdict
 from kvlint.runtime.supervisor import Listener, Progress
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import kvlint
-from kvlint.runtime.model import DoctorOptions
+from kvlint.runtime.probes import DoctorOptions
 from kvlint.runtime.releases import (
     INSTALL_HINT,
     Interpreter,
@@ -165,7 +165,7 @@ def _import_checks(interpreter: Interpreter, answer: dict[str, str]) -> list[Che
 
 
 def _gpu() -> Check:
-    from kvlint.runtime.commands import gpu_facts
+    from kvlint.runtime.session import gpu_facts
 
     facts = gpu_facts()
     if facts is None:

@@ -13,8 +13,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from kvlint.runtime.arguments import Scene, value_for
 from kvlint.runtime.builders import Built, CannotBuild, Site, build, pool_class
+from kvlint.runtime.call_values import Scene, value_for
 from kvlint.runtime.outcome import Call, Judged, error_text, frames_of, observe, wants_gpu
 from kvlint.runtime.references import NoReference, against, put_index_k, put_kv
 from kvlint.runtime.storage import Snapshot

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from kvlint.runtime.arguments import Scene, arguments_for
+from kvlint.runtime.call_values import Scene, arguments_for
 from kvlint.runtime.outcome import Call, Judged, frames_of, observe
 from kvlint.runtime.storage import restore
 

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from kvlint.runtime.arguments import Scene
 from kvlint.runtime.builders import PAGE, Site, build, pool_module
+from kvlint.runtime.call_values import Scene
 from kvlint.runtime.outcome import Judged, error_text, frames_of, observe, wants_gpu
 from kvlint.runtime.references import NoReference, against, bits, put_index_k, put_kv
 from kvlint.runtime.storage import Snapshot, views_of

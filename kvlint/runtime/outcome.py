@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from kvlint.runtime.model import Verdict
+from kvlint.runtime.probes import Verdict
 from kvlint.runtime.storage import Difference, Snapshot, difference, views_of
 
 # How torch, triton and SGLang's kernels say that there is no GPU here.

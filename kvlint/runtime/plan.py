@@ -8,8 +8,8 @@ from typing import Any
 
 from kvlint.catalogue.families import family_of
 from kvlint.catalogue.resolve import ResolvedAccessor, View
-from kvlint.rules import Rule
-from kvlint.runtime.model import Engine, Probe
+from kvlint.rules.rule import Rule
+from kvlint.runtime.probes import Engine, Probe
 
 # The two opinions about an accessor, by name: the tree's own, and the embedded one of its version.
 Opinion = tuple[ResolvedAccessor, "ResolvedAccessor | None"]
@@ -117,9 +117,10 @@ def plan_probes(
 
     `view` is read from the tree that will run. `published`, the embedded catalogue of the same
     version, is what SGLang released under that number: where the two differ, somebody changed the
-    tree, and the guards of the published one are what is expected.
+    tree, and the guards of the published one are what is expected. Which probes a rule has is
+    decided by what the tree holds, never by the number that it gives itself.
     """
-    known = [rule for rule in rules if rule.holds_for(view.catalogue.version)]
+    known = list(rules)
     classes = {name.rpartition(".")[2]: name for name in view.pools() if view.concrete(name)}
     return (
         *_facts(view, published, classes),

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from kvlint.runtime.arguments import Scene
 from kvlint.runtime.builders import Target
+from kvlint.runtime.call_values import Scene
 from kvlint.runtime.storage import Difference, Snapshot, difference
 
 

@@ -10,7 +10,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from kvlint.runtime.model import Engine
+from kvlint.runtime.probes import Engine
 
 INSTALL_HINT = "pip install 'sglang-kvlint[run]'"
 _VERSION = re.compile(r"\d+\.\d+[\w.]*")

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 import kvlint
-from kvlint.runtime.model import Engine, Probe, Result
 from kvlint.runtime.plan import as_json
+from kvlint.runtime.probes import Engine, Probe, Result
 from kvlint.runtime.releases import Interpreter, Release, child_environment
 
 # Importing SGLang takes 4 to 5 s, 15 s where nothing is compiled yet.

@@ -128,7 +128,7 @@ def _import_pools(module: str) -> None:
 def _warm(builders: Any) -> None:
     """One write into a small pool: SGLang imports a thousand modules at its first one, which
     every fork would repeat. What goes wrong here goes wrong again in a probe, and is told there."""
-    from kvlint.runtime.arguments import Scene
+    from kvlint.runtime.call_values import Scene
     from kvlint.runtime.outcome import attempt
 
     def write() -> None:
@@ -327,8 +327,8 @@ def _site(plan: dict[str, Any]) -> Any:
 
 
 def _scene(plan: dict[str, Any], probe: dict[str, Any]) -> Any:
-    from kvlint.runtime.arguments import Scene
     from kvlint.runtime.builders import build, pool_class
+    from kvlint.runtime.call_values import Scene
 
     site = _site(plan)
     built = build(pool_class(probe["pool"]), site)

@@ -10,7 +10,7 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-from kvlint.runtime.arguments import Scene
+from kvlint.runtime.call_values import Scene
 from kvlint.runtime.outcome import Judged, error_text, frames_of, observe, wants_gpu
 from kvlint.runtime.references import (
     NoReference,

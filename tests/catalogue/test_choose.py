@@ -22,6 +22,12 @@ from tests.catalogue.test_extract import tree
             "given with --sglang",
         ),
         (
+            "0.0.0.dev9596+g29b7f22d8",
+            "0.5.23",
+            "SGLang 0.5.23, the newest release that kvlint knows, for 0.0.0.dev9596+g29b7f22d8, "
+            "given with --sglang",
+        ),
+        (
             "0.4.1",
             "0.5.12.post1",
             "SGLang 0.5.12.post1, the oldest release that kvlint knows, newer than 0.4.1, "
@@ -89,6 +95,7 @@ DECLARED = {
         "0.5.12.post1",
     ),
     "another distribution": ("requirements.txt", "sglang-router==0.1\n", "0.5.23"),
+    "no version": ("requirements.txt", "sglang===main\n", "0.5.23"),
     "no bound": ("requirements.txt", "sglang\n", "0.5.23"),
 }
 

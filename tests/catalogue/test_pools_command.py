@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from kvlint.cli_pools import show_pools
+from kvlint.cli.pools import show_pools
 
 
 def test_matrix_fits_100_columns(capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from kvlint.catalogue.embed import dump, embedded_versions, load_embedded
 from kvlint.catalogue.families import family_of
-from kvlint.catalogue.pools import find_class
 from kvlint.catalogue.resolve import View
+from kvlint.catalogue.tables import find_class
 
 EMBEDDED = ("0.5.12.post1", "0.5.14", "0.5.16", "0.5.19", "0.5.21", "0.5.23")
 

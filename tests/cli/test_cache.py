@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from kvlint import reading, seen
+from kvlint.engine import screen as reading
+from kvlint.engine import seen
 from tests.cli.conftest import BAD, GOOD, HEAD, Done, Kvlint
 
 HELPER = (
@@ -26,7 +27,7 @@ def check(kvlint: Kvlint, *arguments: str) -> Done:
 
 def analysed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Collects the names of the files that are really analysed."""
-    from kvlint import runner
+    from kvlint.engine import schedule as runner
 
     names: list[str] = []
     real = runner.check_files

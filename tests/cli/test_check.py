@@ -295,7 +295,7 @@ def test_an_internal_error_is_one_line_without_a_traceback(
         raise RuntimeError("something\nunforeseen")
 
     monkeypatch.delenv("KVLINT_TRACEBACK")
-    monkeypatch.setattr("kvlint.cli_check.main", fail)
+    monkeypatch.setattr("kvlint.cli.check.main", fail)
     done = kvlint("check", ".")
     assert done.status == 2
     assert done.err.startswith("kvlint: internal error: RuntimeError: something unforeseen\n")
@@ -308,7 +308,7 @@ def test_ctrl_c_ends_with_130(
     def interrupt(*arguments: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("kvlint.cli_check.main", interrupt)
+    monkeypatch.setattr("kvlint.cli.check.main", interrupt)
     done = kvlint("check", ".")
     assert (done.status, done.out) == (130, "")
     assert "Traceback" not in done.err

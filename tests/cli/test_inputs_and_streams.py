@@ -138,7 +138,7 @@ def test_a_report_that_cannot_be_written_leaves_the_old_one(
     def full(descriptor: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("kvlint.writing.os.fsync", full)
+    monkeypatch.setattr("kvlint.source.writing.os.fsync", full)
     done = kvlint("check", "bad.py", "--no-cache", "--output-file", "report.txt")
     assert done.status == 2
     assert done.err == (

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kvlint.rules import builtin_rules
-from kvlint.settings import KEYS
+from kvlint.project.settings import KEYS
+from kvlint.rules.rule import builtin_rules
 from tests.cli.conftest import BAD, FIXED, GOOD, Kvlint
 
 ROOT = Path(__file__).parent.parent.parent

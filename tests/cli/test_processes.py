@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from kvlint import processes, runner
+from kvlint.engine import processes
+from kvlint.engine import schedule as runner
 from tests.cli.conftest import BAD, HEAD, Kvlint
 
 

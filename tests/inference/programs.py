@@ -12,11 +12,11 @@ from functools import cache
 from pathlib import Path
 from textwrap import dedent
 
-from kvlint.analysis import Request, check_files
 from kvlint.catalogue.embed import load_embedded
 from kvlint.catalogue.model import Catalogue
+from kvlint.engine.analysis import Request, check_files
 from kvlint.findings import Finding
-from kvlint.rules import builtin_rules
+from kvlint.rules.rule import builtin_rules
 
 RELEASE = "0.5.23"
 POOLS = """\

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from kvlint.findings import Finding
 from kvlint.launch import check_launch_file, check_python
-from kvlint.rules import builtin_rules
+from kvlint.launch.facts import LaunchRelease
+from kvlint.rules.rule import builtin_rules
 from kvlint.source.text import decode_source
 
 RULES = [rule for rule in builtin_rules() if rule.check == "launch" or rule.code == "KV301"]
@@ -17,9 +18,9 @@ def findings(name: str, text: str, version: str = "0.5.23", hints: bool = False)
     """The findings in a file of that name; hints only where they are asked for."""
     source = decode_source(Path(name), text.encode())
     if name.endswith(".py"):
-        found = check_python(source, ast.parse(text), RULES, version)
+        found = check_python(source, ast.parse(text), RULES, LaunchRelease(version))
     else:
-        found = check_launch_file(source, RULES, version)
+        found = check_launch_file(source, RULES, LaunchRelease(version))
     return [finding for finding in found if hints or finding.severity != "hint"]
 
 

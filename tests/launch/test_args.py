@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from kvlint.engine.command_line import command_findings, command_source, process_words
 from kvlint.errors import UsageError
-from kvlint.launch.commandline import command_findings, command_source, process_words
+from kvlint.launch.facts import LaunchRelease
 from tests.launch.asking import RULES
 from tests.running import kvlint
 
@@ -16,7 +17,7 @@ COMMAND = ("python", "-m", "sglang.launch_server", "--model-path", "my model", "
 
 def found(*words: str) -> list[str]:
     source = command_source(words, "command line")
-    findings = command_findings(source, RULES, "0.5.23")
+    findings = command_findings(source, RULES, LaunchRelease("0.5.23"))
     return [finding.code for finding in findings if finding.severity != "hint"]
 
 

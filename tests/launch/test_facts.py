@@ -7,8 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from kvlint.launch.extract import ExtractionError, release_facts, stored
-from kvlint.launch.facts import RELEASES, embedded_versions, facts_for, releases_with_backend
+from kvlint.launch.facts import (
+    RELEASES,
+    LaunchRelease,
+    embedded_versions,
+    facts_for,
+    releases_with_backend,
+)
+from kvlint.launch.from_source import ExtractionError, release_facts, stored
+from tests.launch.asking import findings
 
 TREES = os.environ.get("KVLINT_TREES")
 
@@ -33,6 +40,7 @@ def test_releases_are_ordered_as_versions() -> None:
         ("0.4.0", "0.5.12.post1"),
         ("0.5.23+cu130", "0.5.23"),
         ("unversioned", "0.5.23"),
+        ("0.0.0.dev9596+g29b7f22d8", "0.5.23"),
     ],
 )
 def test_the_nearest_older_release_serves(wanted: str, given: str) -> None:
@@ -85,3 +93,49 @@ def test_extracting_a_release_again_gives_the_same(version: str) -> None:
 def test_a_tree_without_sglang_is_named(tmp_path: Path) -> None:
     with pytest.raises(ExtractionError, match=r"holds no sglang/srt/server_args\.py"):
         release_facts(tmp_path)
+
+
+def test_between_two_releases_only_what_both_lack_is_unknown() -> None:
+    between = facts_for("0.5.22")
+
+    assert not facts_for("0.5.21").accepts("llada2_cfg_flashinfer")
+    assert between.accepts("llada2_cfg_flashinfer")
+    assert not between.accepts("fa")
+    assert between.shown == "0.5.21 and 0.5.23"
+
+
+@pytest.mark.parametrize(
+    ("version", "severity"), [("0.5.23", "error"), ("0.5.22", "error"), ("0.6.0", "warning")]
+)
+def test_a_name_that_left_may_come_back_in_a_later_release(version: str, severity: str) -> None:
+    text = "python -m sglang.launch_server --model m --attention-backend dual_chunk_flash_attn\n"
+    (found,) = findings("serve.sh", text, version)
+
+    assert (found.code, found.severity) == ("KV305", severity)
+
+
+def test_a_tree_says_its_own_choices(tmp_path: Path) -> None:
+    arguments = tmp_path / "sglang/srt/server_args.py"
+    arguments.parent.mkdir(parents=True)
+    arguments.write_text(
+        'ATTENTION_BACKEND_CHOICES = ["triton", "own"]\n'
+        "def add(parser):\n"
+        '    parser.add_argument("--attention-backend", choices=ATTENTION_BACKEND_CHOICES)\n'
+    )
+    facts = LaunchRelease("0.5.22", tmp_path / "sglang").facts()
+
+    assert (facts.shown, facts.attention_backends) == ("0.5.22", ("triton", "own"))
+    assert facts.noop_pool.prefill_backends == ()
+
+
+def test_a_tree_whose_arguments_do_not_parse_says_nothing(tmp_path: Path) -> None:
+    arguments = tmp_path / "sglang/srt/server_args.py"
+    arguments.parent.mkdir(parents=True)
+    arguments.write_text("def (:\n")
+    facts = LaunchRelease("0.5.23", tmp_path / "sglang").facts()
+
+    assert (facts.attention_backends, facts.options) == ((), {})
+
+
+def test_a_package_without_arguments_has_those_of_its_version(tmp_path: Path) -> None:
+    assert LaunchRelease("0.5.19", tmp_path).facts() == facts_for("0.5.19")

@@ -13,14 +13,14 @@ import pytest
 
 from kvlint.findings import Edit, Evidence, FileError, Finding, Fix, Span, Suggestion
 from kvlint.output.render import render, statistics
+from kvlint.output.report import Release, Report
 from kvlint.output.style import Style, style_for
 from kvlint.output.summary import Counts, complaints, summary
-from kvlint.report import Release, Report
-from kvlint.rules import builtin_rules
-from kvlint.settings import OutputFormat
-from kvlint.source.files import Selection
+from kvlint.project.files import Selection
+from kvlint.project.settings import OutputFormat
+from kvlint.rules.rule import builtin_rules
 from kvlint.source.text import decode_source
-from kvlint.suppressions import Suppressed
+from kvlint.waivers.comments import Suppressed
 
 ROOT = Path("/project")
 TEXT = (

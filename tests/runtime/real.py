@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from kvlint.runtime.commands import all_probes, catalogue_of, run_probes
-from kvlint.runtime.model import Engine, Report, RunOptions
 from kvlint.runtime.plan import select
+from kvlint.runtime.probes import Engine, Report, RunOptions
 from kvlint.runtime.releases import find_release, inspect_interpreter
+from kvlint.runtime.session import all_probes, catalogue_of, run_probes
 
 CPU: tuple[Engine, ...] = ("cpu", "triton-interpreter")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kvlint.runtime.model import Engine
+from kvlint.runtime.probes import Engine
 from tests.runtime.real import changed_copy, run, tree, verdicts
 
 CPU: tuple[Engine, ...] = ("cpu",)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from kvlint.runtime.commands import doctor_command, run_command
-from kvlint.runtime.model import DoctorOptions, RunOptions
+from kvlint.runtime.probes import DoctorOptions, RunOptions
+from kvlint.runtime.session import doctor_command, run_command
 from tests.runtime.real import runtime_python, tree
 
 MODEL = """\

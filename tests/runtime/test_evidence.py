@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kvlint.cli_rules import document
-from kvlint.rules import builtin_rules
+from kvlint.cli.rules import document
+from kvlint.rules.rule import builtin_rules
 from kvlint.runtime import evidence
 
 ROOT = Path(__file__).parents[2]

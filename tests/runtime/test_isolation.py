@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-from kvlint.runtime.model import Engine, RunOptions
+from kvlint.runtime.probes import Engine, RunOptions
 from tests.runtime.real import changed_copy, run, runtime_python, tree, verdicts
 
 CPU: tuple[Engine, ...] = ("cpu",)

@@ -10,12 +10,12 @@ import pytest
 from kvlint.catalogue.embed import load_embedded
 from kvlint.catalogue.resolve import View
 from kvlint.findings import Finding, Span
-from kvlint.rules import builtin_rules
-from kvlint.runtime.commands import engines_for
+from kvlint.rules.rule import builtin_rules
 from kvlint.runtime.confirm import probes_for
-from kvlint.runtime.model import Probe, RunOptions
 from kvlint.runtime.plan import SelectionError, plan_probes, select
+from kvlint.runtime.probes import Probe, RunOptions
 from kvlint.runtime.releases import RunError, child_environment
+from kvlint.runtime.session import engines_for
 
 
 @pytest.fixture(scope="module")
@@ -125,3 +125,11 @@ def test_children_inherit_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "hidden" not in child_environment("cpu").values()
     assert child_environment("triton-interpreter")["TRITON_INTERPRET"] == "1"
     assert "TRITON_INTERPRET" not in child_environment("cuda")
+
+
+@pytest.mark.parametrize("version", ["0.0.0.dev9596+g29b7f22d8", "unknown", "0.5.24.dev12+g1"])
+def test_a_tree_without_a_released_number_has_the_same_probes(version: str) -> None:
+    released = load_embedded("0.5.23")
+    tree = replace(released, version=version, release=None)
+
+    assert plan_probes(View(tree), builtin_rules()) == plan_probes(View(released), builtin_rules())

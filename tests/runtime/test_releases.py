@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from kvlint.runtime.model import Report, exit_code
+from kvlint.runtime.probes import Report, exit_code
 from tests.runtime.real import run, tree, verdicts
 
 # What a CPU without these packages cannot build, by class and reason.

@@ -7,8 +7,8 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from kvlint.runtime.model import Platform, Probe, Report, Result, RunOptions, Verdict, exit_code
-from kvlint.runtime.report import as_json, as_junit, key_value_lines
+from kvlint.runtime.formats import as_json, as_junit, key_value_lines
+from kvlint.runtime.probes import Platform, Probe, Report, Result, RunOptions, Verdict, exit_code
 
 PROBE = Probe(
     id="guard:MHATokenToKOnlyPool.set_kv_buffer",

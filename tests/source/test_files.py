@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kvlint.settings import SettingsFinder
-from kvlint.source.files import Selection, collect
+from kvlint.project.files import Selection, collect
+from kvlint.project.settings import SettingsFinder
 
 
 def make(top: Path, *names: str) -> None:

@@ -1,0 +1,1 @@
+"""The commands: options, progress, exit statuses; no logic."""

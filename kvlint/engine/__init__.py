@@ -1,0 +1,1 @@
+"""One run of `kvlint check`: schedule, screen, results, cache, processes, fixes."""

@@ -1,0 +1,97 @@
+"""Intersection and difference of what a value can be with the classes of a test."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kvlint.findings import Evidence
+from kvlint.interpret.classes import is_subclass
+from kvlint.interpret.context import Context
+from kvlint.interpret.values import (
+    UNKNOWN,
+    Atom,
+    ClassObject,
+    Constant,
+    Elements,
+    External,
+    Instance,
+    Items,
+    Nothing,
+    Value,
+)
+
+
+def class_tuple(classes: Value) -> list[str | None]:
+    """The classes of an `isinstance` test, None for each that is not known."""
+    if classes.atoms is None:
+        return [None]
+    names: list[str | None] = []
+    for atom in classes.atoms:
+        if isinstance(atom, ClassObject):
+            names.append(atom.cls)
+        elif isinstance(atom, Items):
+            names += [name for item in atom.items for name in class_tuple(item)]
+        elif isinstance(atom, Elements):
+            names += class_tuple(atom.element)
+        elif isinstance(atom, External) and atom.name.startswith("builtins."):
+            names.append(atom.name)
+        elif not isinstance(atom, Nothing):
+            names.append(None)
+    return names
+
+
+def narrow_to(ctx: Context, known: Value, names: list[str | None], step: Evidence) -> Value:
+    """Intersection with the classes of an `isinstance` that holds."""
+    if None in names:
+        return UNKNOWN
+    wanted = [name for name in names if name is not None]
+    if known.atoms is None:
+        return Value(frozenset(Instance(name) for name in wanted), (step,))
+    atoms: set[Atom] = set()
+    for atom in known.atoms:
+        if isinstance(atom, Instance):
+            atoms |= {found for name in wanted for found in _meet(ctx, atom, name)}
+        elif not isinstance(atom, (Nothing, Constant)):
+            return UNKNOWN
+    if frozenset(atoms) == known.atoms:
+        return known
+    return Value(frozenset(atoms), known.evidence).because(step)
+
+
+def _meet(ctx: Context, atom: Instance, cls: str) -> list[Instance]:
+    if is_subclass(ctx, atom.cls, cls):
+        return [atom]
+    if atom.exact:
+        return []
+    if is_subclass(ctx, cls, atom.cls):
+        if any(is_subclass(ctx, cls, base) for base in atom.minus):
+            return []
+        minus = frozenset(m for m in atom.minus if is_subclass(ctx, m, cls))
+        return [Instance(cls, False, minus, atom.owner)]
+    common = ctx.view.subclasses(atom.cls) & ctx.view.subclasses(cls)
+    return [Instance(name, owner=atom.owner) for name in sorted(common)]
+
+
+def narrow_away(ctx: Context, known: Value, names: list[str | None]) -> Value:
+    """Difference with the classes of an `isinstance` that fails."""
+    if known.atoms is None:
+        return UNKNOWN
+    atoms: set[Atom] = set()
+    for atom in known.atoms:
+        kept: Instance | None = atom if isinstance(atom, Instance) else None
+        if kept is None:
+            atoms.add(atom)
+            continue
+        for name in names:
+            if name is None or kept is None:
+                continue
+            if is_subclass(ctx, kept.cls, name):
+                kept = None
+            elif not kept.exact and is_subclass(ctx, name, kept.cls):
+                kept = replace(kept, minus=kept.minus | {name})
+            elif not kept.exact:
+                common = ctx.view.subclasses(kept.cls) & ctx.view.subclasses(name)
+                kept = replace(kept, minus=kept.minus | common)
+        if kept is not None:
+            atoms.add(kept)
+    return Value(frozenset(atoms), known.evidence)

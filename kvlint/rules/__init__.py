@@ -1,0 +1,1 @@
+"""Reads `rules/*.md`: rules, their front matter, and which of them are asked."""

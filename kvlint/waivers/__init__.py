@@ -1,0 +1,1 @@
+"""Suppressions and baselines: findings that are known and meant."""
