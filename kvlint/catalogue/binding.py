@@ -65,16 +65,15 @@ def refusal(parameters: Sequence[Parameter], shape: Shape) -> Refusal | None:
             return Refusal(f"gets `{name}` twice", name)
         if name not in named and not takes_names:
             return Refusal(f"has no parameter `{name}`", name)
-    return _missing(parameters, positional, filled, shape)
+    lacking = missing(parameters, shape)
+    return Refusal(f"needs `{lacking[0]}`", lacking[0]) if lacking else None
 
 
-def _missing(
-    parameters: Sequence[Parameter],
-    positional: Sequence[Parameter],
-    filled: set[str],
-    shape: Shape,
-) -> Refusal | None:
-    given = filled | set(shape.keywords)
+def missing(parameters: Sequence[Parameter], shape: Shape) -> list[str]:
+    """The parameters without a default that a call for certain leaves out."""
+    positional = [one for one in parameters if one.kind in ("positional-only", "positional")]
+    given = {one.name for one in positional[: shape.positional]} | set(shape.keywords)
+    found: list[str] = []
     for one in parameters:
         if one.kind.startswith("var-") or one.has_default or one.name in given:
             continue
@@ -82,8 +81,8 @@ def _missing(
             continue
         if shape.star and one in positional:
             continue
-        return Refusal(f"needs `{one.name}`", one.name)
-    return None
+        found.append(one.name)
+    return found
 
 
 def slots(parameters: Sequence[Parameter], call: ast.Call) -> list[tuple[Parameter, ast.expr]]:

@@ -4,8 +4,9 @@ from requests to tokens, attention backends; and the attributes of what holds po
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from kvlint.catalogue.class_facts import own_facts
 from kvlint.catalogue.model import Catalogue, Family, PoolClass
@@ -41,7 +42,9 @@ release assigns on such a variable is an attribute as well."""
 _SRT = "sglang.srt."
 
 
-def contract_classes(program: Program, pools: Mapping[str, PoolClass]) -> dict[str, PoolClass]:
+def contract_classes(
+    program: Program, pools: Mapping[str, PoolClass], package: Path
+) -> dict[str, PoolClass]:
     """The facts of the classes of every other family, and of the bases they are made of."""
     found: dict[str, PoolClass] = {}
     for root, family in ROOTS:
@@ -54,8 +57,9 @@ def contract_classes(program: Program, pools: Mapping[str, PoolClass]) -> dict[s
             own = own_facts(node, qualname, bases, path=module.path, is_pool=False)
             family_of = family if qualname in members else None
             found[qualname] = replace(without_private(own), family=family_of)
+    texts = [_text(path) for path in sorted((package / "srt").rglob("*.py"))]
     for name, variables in HOLDERS:
-        found.update(_holder(program, name, variables, pools))
+        found.update(_holder(program, name, pools, _assigned_outside(texts, variables)))
     return found
 
 
@@ -85,7 +89,7 @@ def _is(qualname: str, name: str) -> bool:
 
 
 def _holder(
-    program: Program, name: str, variables: str, pools: Mapping[str, PoolClass]
+    program: Program, name: str, pools: Mapping[str, PoolClass], outside: set[str]
 ) -> dict[str, PoolClass]:
     """One flat class with all that an instance has: its methods, what any of them assigns, and
     what is assigned from outside. None where a base is not understood."""
@@ -101,7 +105,7 @@ def _holder(
         view = View(Catalogue("", own))
         if not view.is_certain(qualname) or qualname in pools:
             continue
-        names = _assigned_outside(program, variables)
+        names = set(outside)
         for part in view.known_mro(qualname):
             names |= {*part.methods, *part.class_attributes, *part.declared_attributes}
             for method in part.methods.values():
@@ -119,12 +123,20 @@ def _holder(
     return found
 
 
-def _assigned_outside(program: Program, variables: str) -> set[str]:
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+def _assigned_outside(texts: Sequence[str], variables: str) -> set[str]:
+    """Attributes that any module of the release assigns on such a variable."""
     assigned = re.compile(rf"{variables}\.(\w+)(?:[ \t]*:[^=\n]+)?[ \t]*=(?!=)")
     by_name = re.compile(rf"setattr\([ \t\n]*{variables},[ \t\n]*[\"'](\w+)")
     return {
         match[1]
-        for module in program.modules.values()
+        for text in texts
         for pattern in (assigned, by_name)
-        for match in pattern.finditer(module.text)
+        for match in pattern.finditer(text)
     }

@@ -1,7 +1,7 @@
 """Demands: the calls that a release of SGLang itself makes on what others may subclass.
 
-They are read when a release is embedded (`python -m kvlint.engine.demands TREE...`), because that takes a
-walk through all of its functions, and never while something is checked.
+They are read when a release is embedded (`python -m kvlint.engine.demands TREE...`), because that
+takes a walk through all of its functions, and never while something is checked.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ from kvlint.catalogue.tree import (
 # One pattern for each word: a pattern that begins with plain text is searched ten times faster.
 _OUTSIDE = tuple(
     re.compile(rf"{word}\w*(?:\[[^\]\n]*\]|\(\))?\.(\w+)[ \t]*=(?!=)")
-    for word in ("pool", "Pool", "kv_cache", "kvcache")
+    for word in ("pool", "Pool", "kv_cache", "kvcache", "backend", "allocator", "storage", "host")
 )
 _OUTSIDE_CALLS = tuple(
     re.compile(rf"{word}\w*(?:\[[^\]\n]*\]|\(\))?\.(_\w+)\(")
@@ -118,7 +118,7 @@ def _derived(program: Program, classes: PoolClasses, package: Path) -> Catalogue
     bare = Catalogue(UNKNOWN_VERSION, classes.facts)
     facts = with_sub_pools(Evaluator(program, classes, View(bare)))
     holders = find_holders(program, facts)
-    contracts = contract_classes(program, facts)
+    contracts = contract_classes(program, facts, package)
     return replace(
         bare,
         classes={**contracts, **facts},

@@ -159,6 +159,13 @@ class View:
             seen.update(own.class_attributes)
         return True
 
+    def is_broad(self, qualname: str) -> bool:
+        """Whether the class says no more than "any of its family". `AttentionBackend` has no
+        abstract methods, and yet nobody makes an instance of it."""
+        own = self.catalogue.classes.get(qualname)
+        root = own is not None and own.family == "backend" and self.family(own.bases) is None
+        return root or not self.concrete(qualname)
+
     def concrete_subclasses(self, qualname: str) -> frozenset[str]:
         return frozenset(name for name in self.subclasses(qualname) if self.concrete(name))
 

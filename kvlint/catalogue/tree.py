@@ -108,6 +108,8 @@ def _can_matter(relative: str, data: bytes) -> bool:
         return True
     if any(word in data for word in _WORDS):
         return True
+    if "/attention/" in relative and b"Backend" in data:
+        return True
     return b"Pool" in data and (_POOLS_MODULE in data or "mem_cache" in relative)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator
 
+from kvlint.catalogue.embed import embedded_versions, load_embedded
 from kvlint.checks.asked import Asked, finding, set_here
 from kvlint.findings import Finding
 from kvlint.interpret.handlers import catches
@@ -42,7 +43,23 @@ def _absent(asked: Asked, use: Use, pools: PoolSet) -> bool:
         return False
     if any(asked.view.has_attribute(cls, use.name) is not False for cls in pools.classes):
         return False
-    return not set_here(asked.module, use.name)
+    if set_here(asked.module, use.name):
+        return False
+    return all(_is_told(asked, cls, use.name) for cls in pools.classes)
+
+
+def _is_told(asked: Asked, cls: str, name: str) -> bool:
+    """Of a holder (a batch, a model runner), on which anybody keeps things, only attributes count
+    that it has in another release: those have gone, or have not come yet."""
+    if asked.view.family([cls]) != "holder":
+        return True
+    short = cls.rpartition(".")[2]
+    return any(
+        name in own.class_attributes
+        for version in embedded_versions()
+        for own in load_embedded(version).classes.values()
+        if own.family == "holder" and own.name == short
+    )
 
 
 def _one(pools: PoolSet) -> str:

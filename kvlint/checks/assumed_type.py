@@ -59,6 +59,9 @@ def _by_other(asked: Asked, rule: Rule, use: Use, pools: PoolSet) -> Iterator[Fi
     tested = _tested_allocator(asked, use)
     if tested is None or not having or not lacking:
         return
+    given = ast.unparse(use.call).partition("(")[2] if use.call is not None else ""
+    if tested[0] in given:
+        return  # it hands the pool something of the allocator: they are known to belong together
     path, cls = tested
     message = (
         f"`{path}` is known to be {short(cls)}, but `{ast.unparse(use.receiver)}` may be any"

@@ -29,9 +29,10 @@ def _method(asked: Asked, use: Use) -> Iterator[Finding]:
     refused = _refusals(asked, use, pools)
     if not refused:
         return
-    cls, reason = sorted(refused.items())[0]
-    others = f", nor does any other class that it can be ({len(pools.classes)})"
-    more = others if len(pools.classes) > 1 else ""
+    declared = [part.declared for part in pools.parts if part.declared in refused]
+    cls = declared[0] if declared else sorted(refused)[0]
+    reason = refused[cls]
+    more = ", nor does any other class that it can be" if len(pools.classes) > 1 else ""
     for rule in asked.rules:
         yield finding(
             asked,
@@ -59,11 +60,12 @@ def _refusals(asked: Asked, use: Use, pools: PoolSet) -> dict[str, Refusal]:
             return {}
         if asked.view.may_be_rebound(cls, use.name):
             return {}
+        if accessor.kind == "guard":
+            continue
         reason = refusal(method.parameters, shape)
-        if reason is not None:
-            found[cls] = reason
-        elif accessor.kind != "guard":
+        if reason is None:
             return {}
+        found[cls] = reason
     return found
 
 

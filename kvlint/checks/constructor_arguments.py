@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from kvlint.catalogue.binding import refusal, shape_of, slots
+from kvlint.catalogue.binding import missing, refusal, shape_of, slots
 from kvlint.catalogue.model import Method, Parameter
 from kvlint.catalogue.resolve import View
 from kvlint.checks.asked import Asked, found_at
@@ -14,6 +14,9 @@ from kvlint.interpret.handlers import catches
 from kvlint.interpret.pool_sets import short
 from kvlint.interpret.uses import Use
 from kvlint.interpret.values import ClassObject, Instance
+
+ABBREVIATED = 4
+"""Who leaves out more arguments than that writes `Pool(...)` for short, in a text about pools."""
 
 
 def check(asked: Asked) -> Iterator[Finding]:
@@ -31,6 +34,8 @@ def _constructed(asked: Asked, use: Use, call: ast.Call) -> Iterator[Finding]:
     if not known or len(known) != len(classes):
         return
     shape = shape_of(call, bound_by=use.bound_by)
+    if any(len(missing(parameters, shape)) > ABBREVIATED for parameters in known):
+        return
     reasons = [refusal(parameters, shape) for parameters in known]
     name = short(classes[0])
     if all(reason is not None for reason in reasons):

@@ -41,6 +41,8 @@ def _called(asked: Asked, use: Use) -> Iterator[Finding]:
     accessor = asked.view.accessor(_shown(pools, guarding), use.name)
     if catches(use.caught, accessor.exception or "Exception"):
         return
+    if use.through_super and accessor.guarded_by != f"{accessor.defining_class}.{use.name}":
+        return  # it calls another method of self, which the subclass may define
     if set_here(asked.module, use.name) or _is_hook(asked, use, pools, accessor):
         return
     if sure == "likely" and pools.owners:

@@ -217,4 +217,9 @@ def _places(tree: ast.Module) -> Iterator[Place]:
             yield Place(node, statement, around)
         if isinstance(node, (ast.Try, ast.If, ast.IfExp, ast.With, ast.AsyncWith)):
             around = (*around, node)
-        waiting.extend((child, statement, around) for child in ast.iter_child_nodes(node))
+        before: tuple[ast.AST, ...] = ()
+        for child in ast.iter_child_nodes(node):
+            waiting.append((child, statement, (*around, *before)))
+            if isinstance(child, ast.Try) and not isinstance(node, ast.Module):
+                # `try: import new; return` and behind it the old place: what it falls back to.
+                before = (*before, child)

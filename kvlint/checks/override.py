@@ -113,7 +113,7 @@ def _has_callers_of_its_own(method: Method, overridden: Method, calls: Sequence[
 
 def _is_broad(asked: Asked, demand: Demand) -> bool:
     """Whether the call is made on any pool at all."""
-    return all(not asked.view.concrete(cls) for cls, _ in demand.receivers)
+    return all(asked.view.is_broad(cls) for cls, _ in demand.receivers)
 
 
 def _only_in_slot(asked: Asked, own: PoolClass) -> bool:

@@ -135,6 +135,11 @@ def _compare(frame: Frame, env: Env, test: ast.Compare) -> Branches:
     elif isinstance(operator, (ast.In, ast.NotIn)):
         found = _membership(frame, env, test, left, right)
     true, false = found if found is not None else (dict(env), dict(env))
+    asked = _asked_for(test.left)
+    for end in (true, false) if asked is not None else ():
+        # `getattr(x, "name", None) is not None`: which way it came out does not matter here.
+        if end is not None and asked is not None:
+            keep(end, f"{asked[0]}?{asked[1]}", NOTHING)
     return (false, true) if negated else (true, false)
 
 
@@ -256,10 +261,21 @@ def _call(frame: Frame, env: Env, test: ast.Call) -> Branches:
 def _flagged(env: Env, test: ast.Call) -> Branches:
     """`getattr(pool, "flag", False)` as a condition."""
     true, false = dict(env), dict(env)
-    name = test.args[1].value if isinstance(test.args[1], ast.Constant) else None
-    if isinstance(name, str):
-        remark(true, path_of(test.args[0]), FLAG, name)
+    asked = _asked_for(test)
+    if asked is not None:
+        remark(true, asked[0], FLAG, asked[1])
+        keep(true, f"{asked[0]}?{asked[1]}", NOTHING)
     return true, false
+
+
+def _asked_for(node: ast.expr) -> tuple[str, str] | None:
+    """(path, name) of `getattr(path, "name", ...)`."""
+    if not isinstance(node, ast.Call) or len(node.args) < 2:
+        return None
+    path = path_of(node.args[0])
+    name = node.args[1].value if isinstance(node.args[1], ast.Constant) else None
+    is_getattr = isinstance(node.func, ast.Name) and node.func.id == "getattr"
+    return (path, name) if is_getattr and path is not None and isinstance(name, str) else None
 
 
 def _any_of(node: ast.GeneratorExp) -> ast.Call | None:

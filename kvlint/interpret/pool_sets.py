@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from kvlint.catalogue.resolve import View
 from kvlint.interpret.context import Context
 from kvlint.interpret.values import PLATFORMS, Instance, Value, without_none
 from kvlint.source.index import Module
@@ -85,7 +84,7 @@ def _part(ctx: Context, atom: Instance, module: Module, everywhere: bool) -> Par
     view = ctx.view
     if atom.exact:
         return Part(atom.cls, frozenset([atom.cls]), False, atom.owner)
-    broad = not view.concrete(atom.cls) or _is_any_backend(view, atom.cls)
+    broad = view.is_broad(atom.cls)
     classes = view.concrete_subclasses(atom.cls)
     for cls in atom.minus:
         classes -= view.subclasses(cls)
@@ -96,12 +95,6 @@ def _part(ctx: Context, atom: Instance, module: Module, everywhere: bool) -> Par
     if not classes and broad and not atom.minus:
         classes = frozenset([atom.cls])
     return Part(atom.cls, frozenset(classes), broad, atom.owner)
-
-
-def _is_any_backend(view: View, cls: str) -> bool:
-    """`AttentionBackend` has no abstract methods, and yet it is any backend and never itself."""
-    own = view.catalogue.classes[cls]
-    return own.family == "backend" and view.family(own.bases) is None
 
 
 def _is_visible(ctx: Context, cls: str, declared: str, module: Module) -> bool:
