@@ -48,12 +48,16 @@ class Fix:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One step by which kvlint knows what the receiver is, with its place when it has one."""
+    """One step by which kvlint knows what the receiver is, with its place when it has one.
+
+    `narrows`: a condition, which says something only where it holds, not where ways meet again.
+    """
 
     text: str
     path: Path | None = None
     line: int | None = None
     column: int | None = None
+    narrows: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,6 +69,23 @@ def test_form_that_only_looks_like_it_is_silent(
         assert forms[release].get((family / "good.py").resolve(), []) == [], family
 
 
+@pytest.fixture(scope="module")
+def further_forms() -> dict[Path, list[Found]]:
+    return by_file(check("--sglang", "0.5.23", CASES / "forms2"))
+
+
+@pytest.mark.parametrize("form", folders("forms2", "pos"), ids=lambda form: form.name)
+def test_further_form_is_found(form: Path, further_forms: dict[Path, list[Found]]) -> None:
+    for family in sorted(form.iterdir()):
+        if not family.is_dir():
+            continue
+        bad, good = family / "bad.py", family / "good.py"
+        findings = further_forms.get(bad.resolve(), [])
+        assert errors(findings) == expected(bad), f"{bad}: {findings}"
+        assert {finding.line for finding in findings} == expected(bad), f"{bad}: {findings}"
+        assert further_forms.get(good.resolve(), []) == [], good
+
+
 def bug_meta(case: Path) -> dict[str, str]:
     meta: dict[str, str] = json.loads((case / "meta.json").read_text(encoding="utf-8"))
     return meta

@@ -6,7 +6,8 @@ import difflib
 from collections.abc import Iterator
 
 from kvlint.catalogue.embed import embedded_versions, load_embedded
-from kvlint.checks.asked import Asked, finding, set_here
+from kvlint.checks.asked import Asked, finding
+from kvlint.checks.given import may_be_given
 from kvlint.findings import Finding
 from kvlint.interpret.handlers import catches
 from kvlint.interpret.pool_sets import PoolSet, names
@@ -21,7 +22,7 @@ def check(asked: Asked) -> Iterator[Finding]:
             if use.kind != "access" or use.through_super or use.name in use.probed:
                 continue
             pools = asked.contracts(use)
-            if pools is None or pools.broad or not _absent(asked, use, pools):
+            if pools is None or _says_nothing(asked, pools) or not _absent(asked, use, pools):
                 continue
             kind = "method" if use.call is not None else "attribute"
             message = f"{names(pools)} has no {kind} `{use.name}`"
@@ -38,12 +39,22 @@ def check(asked: Asked) -> Iterator[Finding]:
             )
 
 
+def _says_nothing(asked: Asked, pools: PoolSet) -> bool:
+    """Whether nothing is said but that it is some pool, or some allocator. Other abstract classes
+    stand for the few that implement them."""
+    classes = asked.view.catalogue.classes
+    return any(
+        part.broad and asked.view.family(classes[part.declared].bases) is None
+        for part in pools.parts
+    )
+
+
 def _absent(asked: Asked, use: Use, pools: PoolSet) -> bool:
     if use.name.startswith("__") or catches(use.caught, "AttributeError"):
         return False
     if any(asked.view.has_attribute(cls, use.name) is not False for cls in pools.classes):
         return False
-    if set_here(asked.module, use.name):
+    if may_be_given(asked, pools, use.name):
         return False
     return all(_is_told(asked, cls, use.name) for cls in pools.classes)
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import ast
-import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from kvlint.catalogue.demands import Demand, demands_of
@@ -34,6 +33,8 @@ class Asked:
     uses: Sequence[Use]
     rules: Sequence[Rule]
     every_rule: Sequence[Rule]
+    given: Mapping[ast.Attribute, Value] = field(default_factory=dict)
+    """Targets of assignments to attributes in the module, with what the object was."""
 
     @property
     def view(self) -> View:
@@ -183,15 +184,6 @@ def evidence_of(asked: Asked, use: Use, pools: PoolSet) -> tuple[Evidence, ...]:
     else:
         text = f"`{receiver}` is {declared}"
     return (Evidence(text, asked.module.path, line),)
-
-
-def set_here(module: Module, name: str) -> bool:
-    """Whether the module itself gives some object or class this attribute: assigned, `setattr`, or
-    patched for a test."""
-    text = module.source.text
-    assigned = rf"\.{re.escape(name)}\s*(:[^=\n]+)?=(?!=)"
-    by_name = rf"(setattr|patch[.\w]*)\([^\n]*\b{re.escape(name)}['\"]"
-    return re.search(f"{assigned}|{by_name}", text) is not None
 
 
 def statement_lines(statement: ast.stmt) -> tuple[int, int]:

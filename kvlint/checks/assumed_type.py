@@ -6,7 +6,8 @@ import ast
 import re
 from collections.abc import Iterator
 
-from kvlint.checks.asked import Asked, finding, set_here
+from kvlint.checks.asked import Asked, finding
+from kvlint.checks.given import may_be_given
 from kvlint.findings import Finding
 from kvlint.interpret.handlers import catches
 from kvlint.interpret.pool_sets import PoolSet, short
@@ -21,7 +22,7 @@ def check(asked: Asked) -> Iterator[Finding]:
         pools = asked.pools(use)
         if pools is None or catches(use.caught, "AttributeError"):
             continue
-        if use.name.startswith("__") or set_here(asked.module, use.name):
+        if use.name.startswith("__") or may_be_given(asked, pools, use.name):
             continue
         for rule in asked.rules:
             if rule.parameters.get("by") == "flag":

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kvlint.catalogue.binding import Refusal, refusal, shape_of
-from kvlint.checks.asked import Asked, finding, found_at, set_here
+from kvlint.checks.asked import Asked, finding, found_at
+from kvlint.checks.given import may_be_given
 from kvlint.findings import Evidence, Finding
 from kvlint.interpret.handlers import catches
 from kvlint.interpret.pool_sets import PoolSet, short
@@ -24,7 +25,7 @@ def check(asked: Asked) -> Iterator[Finding]:
 
 def _method(asked: Asked, use: Use) -> Iterator[Finding]:
     pools = asked.contracts(use)
-    if pools is None or pools.broad or set_here(asked.module, use.name):
+    if pools is None or pools.broad or may_be_given(asked, pools, use.name):
         return
     refused = _refusals(asked, use, pools)
     if not refused:

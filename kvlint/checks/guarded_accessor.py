@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from kvlint.catalogue.families import family_of
 from kvlint.catalogue.resolve import ResolvedAccessor
-from kvlint.checks.asked import WRITERS, Asked, finding, in_family, set_here
+from kvlint.checks.asked import WRITERS, Asked, finding, in_family
+from kvlint.checks.given import may_be_given
 from kvlint.findings import Finding, Fix, Suggestion
 from kvlint.interpret.handlers import catches
 from kvlint.interpret.names import called_name
@@ -34,7 +36,8 @@ def _called(asked: Asked, use: Use) -> Iterator[Finding]:
     pools = asked.contracts(use)
     if pools is None:
         return
-    sure = certainty(pools, lambda cls: guards(asked, cls, use.name))
+    called = (use.name, *use.others)
+    sure = certainty(pools, lambda cls: all(guards(asked, cls, name) for name in called))
     if sure is None:
         return
     guarding = sorted(cls for cls in pools.classes if guards(asked, cls, use.name))
@@ -43,7 +46,7 @@ def _called(asked: Asked, use: Use) -> Iterator[Finding]:
         return
     if use.through_super and accessor.guarded_by != f"{accessor.defining_class}.{use.name}":
         return  # it calls another method of self, which the subclass may define
-    if set_here(asked.module, use.name) or _is_hook(asked, use, pools, accessor):
+    if may_be_given(asked, pools, use.name) or _is_hook(asked, use, pools, accessor):
         return
     if sure == "likely" and pools.owners:
         # In its owner's family the code may know more; outside, writing it at all is KV202's.
@@ -78,8 +81,21 @@ def _is_hook(asked: Asked, use: Use, pools: PoolSet, accessor: ResolvedAccessor)
         return False
     if all(part.declared != use.cls for part in pools.parts):
         return False
+    if any(not guards(asked, cls, use.name) for cls in pools.classes):
+        return True
     written_here = accessor.defining_class in asked.ctx.classes
-    return written_here or any(not guards(asked, cls, use.name) for cls in pools.classes)
+    return written_here and not any(_is_made(asked, cls) for cls in pools.classes)
+
+
+def _is_made(asked: Asked, cls: str) -> bool:
+    """Whether there are objects of a class of the project, so that nobody is left to fill in what
+    it only raises for: the module calls it, or it is one of SGLang's own that nothing extends."""
+    if not asked.view.concrete(cls):
+        return False
+    if cls.startswith("sglang.") and asked.view.subclasses(cls) == {cls}:
+        return True
+    text = asked.module.source.text
+    return re.search(rf"(?<!class )\b{re.escape(short(cls))}\(", text) is not None
 
 
 def guards(asked: Asked, cls: str, name: str) -> bool:

@@ -31,7 +31,7 @@ from kvlint.checks import (
 from kvlint.checks.asked import Asked, Check
 from kvlint.findings import FileError, Finding
 from kvlint.interpret.context import Context
-from kvlint.interpret.uses import Use
+from kvlint.interpret.uses import Recorder, Use
 from kvlint.launch.facts import LaunchRelease
 from kvlint.rules.rule import Rule, builtin_rules
 from kvlint.source.index import Module, ParseError, Project, import_root, module_name
@@ -264,8 +264,7 @@ def check_module(request: Request, context: Context, module: Module) -> tuple[Fi
     rules = [rule for rule in request.rules if request.pedantic or not rule.pedantic]
     found: list[Finding] = []
     if module.path in request.named or relevant(module.path, module.source.data):
-        uses = tuple(uses_of(context, module))
-        found += _asked(context, module, uses, rules, request.rules)
+        found += _asked(context, module, recorded(context, module), rules, request.rules)
     launching = [rule for rule in rules if rule.check == "launch" or rule.code == "KV301"]
     if launching:
         found += launch.check_python(module.source, module.tree, launching, request.arguments)
@@ -275,25 +274,29 @@ def check_module(request: Request, context: Context, module: Module) -> tuple[Fi
 def _asked(
     context: Context,
     module: Module,
-    uses: tuple[Use, ...],
+    recorder: Recorder,
     rules: Sequence[Rule],
     every: Sequence[Rule],
 ) -> Iterator[Finding]:
+    uses = tuple(sorted(recorder, key=_position))
     known = {rule.code: rule for rule in (*builtin_rules(), *every)}
     for name, check in CHECKS.items():
         selected = [rule for rule in rules if rule.check == name]
         if selected and (uses or name in OF_THE_MODULE):
-            asked = Asked(context, module, uses, selected, tuple(known.values()))
+            asked = Asked(context, module, uses, selected, tuple(known.values()), recorder.given)
             yield from check(asked)
 
 
-def uses_of(context: Context, module: Module, whole: bool = False) -> list[Use]:
+def _position(use: Use) -> tuple[int, int, str]:
+    return use.node.lineno, use.node.col_offset, use.kind
+
+
+def recorded(context: Context, module: Module, whole: bool = False) -> Recorder:
     """Every use of a pool in a module; in SGLang's own, of those of which anything is certain,
     unless it is wanted `whole`."""
     from kvlint.interpret.context import module_frame
     from kvlint.interpret.flow import execute, run_nested
     from kvlint.interpret.interest import interest
-    from kvlint.interpret.uses import Recorder
 
     recorder = Recorder()
     frame = module_frame(context, module)
@@ -301,9 +304,9 @@ def uses_of(context: Context, module: Module, whole: bool = False) -> list[Use]:
     if module.name.startswith("sglang.") and not whole:
         found = interest(context.vocabulary(), module)
         if not found.lines:
-            return []
+            return recorder
         frame.lines = found.lines
         context.bearing[module] = found.words
     execute(frame, {}, module.tree.body)
     run_nested(frame)
-    return sorted(recorder, key=lambda use: (use.node.lineno, use.node.col_offset, use.kind))
+    return recorder

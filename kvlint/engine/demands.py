@@ -13,7 +13,7 @@ from kvlint.catalogue.demands import FOLDER, Demand, dump
 from kvlint.catalogue.embed import load_embedded
 from kvlint.catalogue.model import Family
 from kvlint.catalogue.tree import is_test_file, package_folder, tree_version
-from kvlint.engine.analysis import Request, make_context, uses_of
+from kvlint.engine.analysis import Request, make_context, recorded
 from kvlint.interpret.classes import is_contract_class
 from kvlint.interpret.context import Context
 from kvlint.interpret.pool_sets import pool_set
@@ -62,7 +62,7 @@ def _matters(path: Path) -> bool:
 
 def _demands_in(context: Context, module: Module, relative: str) -> Iterator[Demand]:
     seen: set[ast.AST] = set()
-    for use in uses_of(context, module, whole=True):
+    for use in recorded(context, module, whole=True):
         if use.call is None or use.kind not in ("access", "construct"):
             continue
         seen.add(use.call)

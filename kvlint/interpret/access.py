@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from kvlint.catalogue.class_facts import result_arity
 from kvlint.findings import Evidence
+from kvlint.interpret.class_sets import meet
 from kvlint.interpret.classes import (
     ancestors,
     instance_attribute,
@@ -14,7 +15,10 @@ from kvlint.interpret.classes import (
     is_pool_class,
     source_class,
 )
+from kvlint.interpret.construction import bound
 from kvlint.interpret.context import Context
+from kvlint.interpret.generics import typed_attribute
+from kvlint.interpret.slicing import bindings_in
 from kvlint.interpret.symbols import holder_value, module_attribute
 from kvlint.interpret.values import (
     MAX_EVIDENCE,
@@ -68,7 +72,7 @@ def _of_atom(ctx: Context, atom: Atom, name: str, base: Value) -> Value:
     if isinstance(atom, (ModuleObject, External)):
         return module_attribute(ctx, atom.name, name)
     if isinstance(atom, ClassObject):
-        return _of_class(ctx, atom, name)
+        return _of_class(ctx, atom, name, base)
     if isinstance(atom, Super):
         return _of_super(ctx, atom, name)
     if isinstance(atom, Buffer):
@@ -86,19 +90,75 @@ def _of_instance(ctx: Context, atom: Instance, name: str, base: Value) -> Value:
     if sub_pools is not None:
         return sub_pools
     found = instance_attribute(ctx, atom.cls, name)
+    held = dict(atom.held).get(name) if atom.held else None
+    if held is not None:
+        met = meet(ctx, found, held) if found is not None and found.known else held
+        return _with_steps(held if met is None else met, base)
     if found is not None and found.known:
-        return _with_steps(_bound(found, own), base)
+        return _with_steps(_described(ctx, atom, name, _bound(found, own)), base)
     if is_pool_class(ctx, atom.cls):
         return _of_pool(ctx, atom, name, own)
-    held = _held(ctx, atom.cls, name)
-    if not held.known and is_contract_class(ctx, atom.cls) and _is_method(ctx, atom.cls, name):
+    typed = typed_attribute(ctx, atom, name) if found is not None else UNKNOWN
+    if typed.known:
+        return _with_steps(typed, base)
+    holder = _held(ctx, atom.cls, name)
+    if not holder.known and is_contract_class(ctx, atom.cls) and _is_method(ctx, atom.cls, name):
         return value(PoolMethod(own, name))
-    return held
+    return holder if holder.known else _delegated(ctx, atom, name, own)
 
 
 def _is_method(ctx: Context, cls: str, name: str) -> bool:
     own = ctx.view.find(cls, name)
     return own is not None and name in own.methods and not own.methods[name].is_property
+
+
+def _described(ctx: Context, atom: Instance, name: str, found: Value) -> Value:
+    """What a descriptor of the class gives: an attribute of the class with a `__get__`."""
+    descriptor = only(found)
+    if not isinstance(descriptor, Instance) or is_pool_class(ctx, descriptor.cls):
+        return found
+    getter = only(attribute(ctx, value(descriptor), "__get__"))
+    owners = (source_class(ctx, cls) for cls in ancestors(ctx, atom.cls))
+    own = any(info is not None and name in info.members for info in owners)
+    if not own or not isinstance(getter, Function):
+        return found
+    from kvlint.interpret.functions import return_value, returned_with
+
+    given = return_value(ctx, getter)
+    if given.known or getter.node.returns is not None:
+        return given
+    return returned_with(ctx, getter, bound(getter.node, [value(atom)], {}, 1))
+
+
+def _delegated(ctx: Context, atom: Instance, name: str, own: Value) -> Value:
+    """What `__getattr__` hands on: `return getattr(self._pool, name)` as the whole of it."""
+    if name.startswith("__"):
+        return UNKNOWN
+    for base in ancestors(ctx, atom.cls):
+        info = source_class(ctx, base)
+        for member in info.members.get("__getattr__", ()) if info is not None else ():
+            inner = _asked_instead(member)
+            if inner is None or inner == name:
+                return UNKNOWN
+            return attribute(ctx, attribute(ctx, own, inner), name)
+    return UNKNOWN
+
+
+def _asked_instead(function: ast.stmt) -> str | None:
+    """The attribute of self whose attributes a `__getattr__` returns."""
+    if not isinstance(function, ast.FunctionDef) or len(function.args.args) != 2:
+        return None
+    first, second = (argument.arg for argument in function.args.args)
+    returned = bindings_in(function).returned
+    match returned:
+        case [
+            ast.Call(
+                func=ast.Name("getattr"),
+                args=[ast.Attribute(ast.Name(owner), inner), ast.Name(asked)],
+            )
+        ] if (owner, asked) == (first, second):
+            return inner
+    return None
 
 
 def _bound(found: Value, own: Value) -> Value:
@@ -170,19 +230,29 @@ def _held(ctx: Context, cls: str, name: str) -> Value:
     return UNKNOWN
 
 
-def _of_class(ctx: Context, atom: ClassObject, name: str) -> Value:
+def _of_class(ctx: Context, atom: ClassObject, name: str, base: Value) -> Value:
     if name == "__name__":
         return value(Constant(atom.cls.rpartition(".")[2])) if atom.exact else UNKNOWN
-    for base in ancestors(ctx, atom.cls):
-        info = source_class(ctx, base)
+    for cls in ancestors(ctx, atom.cls):
+        info = source_class(ctx, cls)
         if info is not None and name in info.members:
-            found = instance_attribute(ctx, base, name)
+            found = instance_attribute(ctx, cls, name)
+            if found is not None and not name.startswith("_") and _is_enum(ctx, atom.cls):
+                member = Instance(atom.cls, exact=True, held=(("value", found),))
+                return value(member, evidence=found.evidence)
             return found if found is not None else UNKNOWN
-    if is_contract_class(ctx, atom.cls) and atom.exact and _is_method(ctx, atom.cls, name):
+    if is_pool_class(ctx, atom.cls) or (
+        is_contract_class(ctx, atom.cls) and _is_method(ctx, atom.cls, name)
+    ):
+        own = value(Instance(atom.cls, exact=atom.exact), evidence=base.evidence)
         method = ctx.view.accessor(atom.cls, name).method
         plain = method is not None and not (method.is_static or method.is_class)
-        return value(PoolMethod(value(Instance(atom.cls, exact=True)), name, unbound=plain))
+        return value(PoolMethod(own, name, unbound=plain))
     return UNKNOWN
+
+
+def _is_enum(ctx: Context, cls: str) -> bool:
+    return any(base.startswith("enum.") for base in ancestors(ctx, cls))
 
 
 def _of_super(ctx: Context, atom: Super, name: str) -> Value:

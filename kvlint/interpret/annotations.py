@@ -19,8 +19,10 @@ from kvlint.interpret.values import (
     ModuleObject,
     Nothing,
     Value,
+    future_of,
     join,
     value,
+    without_none,
 )
 from kvlint.source.index import Assigned, Imported, Module
 
@@ -31,7 +33,14 @@ ITERABLES = frozenset(
     "Reversible KeysView ContextManager AbstractContextManager".split()
 )
 MAPPINGS = frozenset("dict Dict Mapping MutableMapping DefaultDict defaultdict OrderedDict".split())
-AWAITABLES = {"Awaitable": 0, "Coroutine": 2, "Future": 0, "Task": 0}
+AWAITABLES = {"Awaitable": 0, "Coroutine": 2}
+FUTURES = frozenset(["Future", "Task"])
+REFERENCES = frozenset(["ref", "ReferenceType", "WeakMethod"])
+GETTERS = {
+    "ContextVar": ("get",),
+    **dict.fromkeys(("Queue", "SimpleQueue", "LifoQueue", "PriorityQueue"), ("get", "get_nowait")),
+}
+"""Generic classes of Python's own library, and their methods that give what they are of."""
 
 
 def annotation_value(frame: Frame, env: Env, node: ast.expr, depth: int = 0) -> Value:
@@ -164,12 +173,27 @@ def _subscript(frame: Frame, env: Env, node: ast.Subscript, depth: int) -> Value
         return value(HolderCall(of(arguments[1])))
     if head in AWAITABLES and len(arguments) > AWAITABLES[head]:
         return of(arguments[AWAITABLES[head]])
-    return instances_of_generic(frame, env, node, depth)
+    if head in FUTURES:
+        return future_of(of(arguments[0]))
+    if head in REFERENCES:
+        return value(HolderCall(join([of(arguments[0]), NOTHING])))
+    made = annotation_value(frame, env, node.value, depth + 1)
+    if head in GETTERS and not (made.known and _is_of_project(frame, made)):
+        held = value(HolderCall(of(arguments[0])))
+        given = tuple((name, held) for name in GETTERS[head])
+        return value(Instance(f"typing.{head}", held=given))
+    if not made.known:
+        return UNKNOWN
+    from kvlint.interpret.generics import with_arguments
+
+    return with_arguments(frame.ctx, made, [of(argument) for argument in arguments])
 
 
-def instances_of_generic(frame: Frame, env: Env, node: ast.Subscript, depth: int) -> Value:
-    """`Box[Pool]` of a generic class of the project: an instance, the argument unknown."""
-    return annotation_value(frame, env, node.value, depth + 1)
+def _is_of_project(frame: Frame, made: Value) -> bool:
+    from kvlint.interpret.classes import source_class
+
+    classes = [atom.cls for atom in made.atoms or () if isinstance(atom, Instance)]
+    return any(source_class(frame.ctx, cls) is not None for cls in classes)
 
 
 def _classes(instances: Value) -> Value:
@@ -183,3 +207,15 @@ def _classes(instances: Value) -> Value:
 
 def _is_ellipsis(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is Ellipsis
+
+
+def as_classes(meant: dict[str, Value]) -> Env:
+    """Type parameters and what they stand for, as names of classes: annotations are made of
+    those."""
+    env: Env = {}
+    for name, known in meant.items():
+        atoms = without_none(known).atoms or frozenset()
+        classes = [ClassObject(a.cls, exact=False) for a in atoms if isinstance(a, Instance)]
+        if classes and len(classes) == len(atoms):
+            env[name] = value(*classes, evidence=known.evidence)
+    return env

@@ -6,8 +6,10 @@ import ast
 from collections.abc import Callable
 
 from kvlint.interpret.access import subscripted
+from kvlint.interpret.class_sets import meet
 from kvlint.interpret.context import Env, Frame
 from kvlint.interpret.recording import (
+    record_given,
     record_replacement,
     record_store,
     record_sub_pool_store,
@@ -18,11 +20,14 @@ from kvlint.interpret.values import (
     NEVER,
     NOTHING,
     Atom,
+    Constant,
     Elements,
+    Instance,
     Items,
     Mapping,
     Value,
     join,
+    only,
     value,
 )
 
@@ -48,15 +53,36 @@ def forget(env: Env, path: str) -> None:
     env.pop(path, None)
     if PATHS not in env:
         return
-    prefixes = (f"{path}.", f"{path}[", f"{path}?")
+    prefixes = (f"{path}.", f"{path}[", f"{path}?", f"{path}=")
     index = f"[{path}]"
     for key in [key for key in env if key.startswith(prefixes) or index in key]:
         del env[key]
+    for key in [key for key in env if key.endswith("=")] if ALIASES in env else ():
+        whole = alias_of(env, key[:-1])
+        if whole is not None and (whole == path or whole.startswith(prefixes) or index in whole):
+            del env[key]
 
 
+ALIASES = "\1"
+"""A key that stands in an environment with other names of paths in it."""
 PATHS = "\0"
 """A key that stands in an environment with access paths in it: most have none, and forgetting a
 plain name need not look for them."""
+
+
+def alias_of(env: Env, name: str) -> str | None:
+    """The path that a name was assigned from, where neither has been assigned since."""
+    atom = only(env[f"{name}="]) if f"{name}=" in env else None
+    return str(atom.value) if isinstance(atom, Constant) else None
+
+
+def other_names(env: Env, path: str) -> list[str]:
+    """The names that hold the same object as the path."""
+    if ALIASES not in env:
+        return []
+    whole = alias_of(env, path) or path
+    names = [key[:-1] for key in env if key.endswith("=") and alias_of(env, key[:-1]) == whole]
+    return [name for name in (whole, *names) if name != path]
 
 
 def keep(env: Env, path: str, found: Value) -> None:
@@ -83,8 +109,8 @@ def assign(frame: Frame, env: Env, target: ast.expr, found: Value, source: ast.e
 def _assign_name(frame: Frame, env: Env, name: str, found: Value, source: ast.expr | None) -> None:
     if name in frame.volatile:
         found = join([found, frame.volatile[name]])
-    elif not found.known and name in frame.declared:
-        found = frame.declared[name]
+    elif name in frame.declared:
+        found = _as_declared(frame, name, found)
     forget(env, name)
     for kept in [kept for kept, test in frame.tests.items() if _mentions(test, name)]:
         del frame.tests[kept]
@@ -92,6 +118,11 @@ def _assign_name(frame: Frame, env: Env, name: str, found: Value, source: ast.ex
     if source is not None and _is_test(frame, source):
         frame.tests[name] = source
     env[name] = found
+    told = source is not None and frame.recorder is not None
+    path = path_of(source) if told and source is not None else None
+    if path is not None and path != name and not _is_plain(found):
+        keep(env, f"{name}=", value(Constant(alias_of(env, path) or path)))
+        env[ALIASES] = NOTHING
     for _, snapshot in frame.nested if frame.function is not None else ():
         if name in snapshot:
             known = snapshot[name]
@@ -99,6 +130,18 @@ def _assign_name(frame: Frame, env: Env, name: str, found: Value, source: ast.ex
             snapshot[name] = join([known, found])
         else:
             snapshot[name] = found
+
+
+def _is_plain(found: Value) -> bool:
+    """Whether no test of a class can say more of a value."""
+    return found.atoms is not None and not any(isinstance(a, Instance) for a in found.atoms)
+
+
+def _as_declared(frame: Frame, path: str, found: Value) -> Value:
+    """What is assigned to an annotated variable, as its annotation has it."""
+    declared = frame.declared.get(path)
+    met = meet(frame.ctx, declared, found) if declared is not None else found
+    return found if met is None else met
 
 
 def _is_test(frame: Frame, node: ast.expr) -> bool:
@@ -131,11 +174,13 @@ def _assign_attribute(frame: Frame, env: Env, target: ast.Attribute, found: Valu
     from kvlint.interpret.expressions import evaluate
 
     base = evaluate(frame, env, target.value)
+    record_given(frame, target, base)
     path = path_of(target)
     record_sub_pool_store(frame, target, found)
     record_replacement(frame, target, base, found)
     if path is None:
         return
+    found = _as_declared(frame, path, found)
     if isinstance(target.value, ast.Name) and target.value.id == frame.self_name:
         step = frame.evidence(f"assigned to `{path}`", target)
         frame.self_stores.setdefault(target.attr, []).append(found.because(step))

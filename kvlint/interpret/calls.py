@@ -9,13 +9,17 @@ from kvlint.interpret import containers
 from kvlint.interpret.access import call_result, entered, iterated
 from kvlint.interpret.annotations import annotation_value
 from kvlint.interpret.assignment import assign, forget, path_of
+from kvlint.interpret.callables import applied, called_specially
 from kvlint.interpret.classes import ancestors, bindings_of_function
+from kvlint.interpret.construction import constructed, keeps_arguments
 from kvlint.interpret.containers import ADDING
 from kvlint.interpret.context import Env, Frame, quiet_frame
 from kvlint.interpret.expressions import attribute_at, classes_behind, evaluate
 from kvlint.interpret.externals import EXTERNALS
-from kvlint.interpret.functions import class_bound, passed_on
+from kvlint.interpret.functions import class_bound, open_parameters, returned_for
 from kvlint.interpret.handlers import caught_by_with
+from kvlint.interpret.names import is_overload
+from kvlint.interpret.overloads import chosen
 from kvlint.interpret.recording import (
     holds_contract,
     record_access,
@@ -27,6 +31,7 @@ from kvlint.interpret.recording import (
     record_store,
 )
 from kvlint.interpret.slicing import globals_of
+from kvlint.interpret.type_variables import solved, type_variables
 from kvlint.interpret.values import (
     NOTHING,
     UNKNOWN,
@@ -36,6 +41,7 @@ from kvlint.interpret.values import (
     Elements,
     External,
     Function,
+    Getter,
     Instance,
     Items,
     Mapping,
@@ -88,9 +94,26 @@ def call(frame: Frame, env: Env, node: ast.Call) -> Value:
     atom = only(called)
     if isinstance(atom, External) and atom.name not in frame.ctx.view.catalogue.functions:
         return _external(frame, env, node, atom.name, arguments, keywords)
-    found = call_result(frame.ctx, classes_behind(frame, env, called))
-    if not found.known and isinstance(atom, Function):
-        found = _handed_on(frame, node, atom, arguments, keywords)
+    special = called_specially(frame, env, node, called, arguments)
+    if special is not None:
+        return special
+    if isinstance(node.func, ast.Subscript):
+        # `Slot[C](...)`, `ContextVar[C](...)`
+        typed = annotation_value(frame, env, node.func)
+        if typed.known and any(isinstance(a, Instance) for a in typed.atoms or ()):
+            return _with_constructor(frame, node, called, typed)
+    called = chosen(frame.ctx, classes_behind(frame, env, called), arguments, keywords)
+    found = call_result(frame.ctx, called)
+    if any(isinstance(argument, ast.Starred) for argument in node.args) or None in keywords:
+        return _with_constructor(frame, node, called, found)
+    atom = only(called)
+    if isinstance(atom, Function):
+        special = solved(frame, atom, arguments, keywords)
+        if not special.known:
+            special = returned_for(frame.ctx, atom, arguments, keywords)
+        found = special if special.known else found
+    if isinstance(atom, ClassObject):
+        found = constructed(frame.ctx, found, arguments, keywords)
     return _with_constructor(frame, node, called, found)
 
 
@@ -108,25 +131,6 @@ def _record_special(
     for keyword in node.keywords:
         if keyword.arg == "out":
             record_store(frame, keyword.value, keyword.value, keywords["out"], node)
-
-
-def _handed_on(
-    frame: Frame,
-    node: ast.Call,
-    called: Function,
-    arguments: list[Value],
-    keywords: dict[str | None, Value],
-) -> Value:
-    """The argument that a function returns as it was given."""
-    name = passed_on(frame.ctx, called)
-    if name is None or any(isinstance(argument, ast.Starred) for argument in node.args):
-        return UNKNOWN
-    parameters = [*called.node.args.posonlyargs, *called.node.args.args]
-    names = [parameter.arg for parameter in parameters]
-    if called.cls is not None and called.self_value is not None:
-        names = names[1:]
-    given = dict(zip(names, arguments, strict=False)) | keywords
-    return given.get(name, UNKNOWN)
 
 
 def _forget_globals(frame: Frame, env: Env, called: Value) -> None:
@@ -167,9 +171,13 @@ def _needs_arguments(frame: Frame, node: ast.Call, base: Value | None, called: V
         return True
     atom = only(called)
     if isinstance(atom, Function):
-        return passed_on(frame.ctx, atom) is not None
-    if isinstance(atom, TypeOf):
+        return bool(open_parameters(frame.ctx, atom) or type_variables(atom))
+    if isinstance(atom, ClassObject):
+        return keeps_arguments(frame.ctx, atom.cls)
+    if isinstance(atom, (TypeOf, Getter)) or isinstance(node.func, ast.Subscript):
         return True
+    if called.atoms and len(called.atoms) > 1:
+        return any(isinstance(each, Function) and is_overload(each.node) for each in called.atoms)
     if not isinstance(atom, External):
         return False
     short = atom.name.rpartition(".")[2]
@@ -252,12 +260,27 @@ def _external(
     if short == "TypeVar":
         return _type_var(frame, env, node)
     if short == "map" and len(arguments) > 1:
-        record_bound(frame, node, arguments[0])
-        return value(Elements(call_result(frame.ctx, arguments[0])))
+        items = [iterated(frame.ctx, argument) for argument in arguments[1:]]
+        return value(Elements(applied(frame, env, node.args[0], arguments[0], items, node)))
     if short == "filter" and len(arguments) > 1 and isinstance(node.args[0], ast.Lambda):
+        items = [iterated(frame.ctx, arguments[1])]
+        applied(frame, env, node.args[0], arguments[0], items, node)
         return _filtered(frame, env, node.args[0], arguments[1])
+    if short == "SimpleNamespace" and None not in keywords:
+        return _namespace(frame, name, keywords)
+    keys = [keyword.value for keyword in node.keywords if keyword.arg == "key"]
+    if keys and arguments and short in ("sorted", "max", "min", "groupby", "nlargest", "nsmallest"):
+        items = [iterated(frame.ctx, arguments[-1])]
+        applied(frame, env, keys[0], keywords["key"], items, node)
     handler = EXTERNALS.get(short)
     return handler(arguments, keywords) if handler is not None else UNKNOWN
+
+
+def _namespace(frame: Frame, name: str, keywords: dict[str | None, Value]) -> Value:
+    """An object with the attributes it is made with, but those that the module assigns later."""
+    assigned = frame.module.stores_on_others
+    held = [(n, known) for n, known in keywords.items() if n and known.known and n not in assigned]
+    return value(Instance(name, exact=True, held=tuple(sorted(held))))
 
 
 def _type_var(frame: Frame, env: Env, node: ast.Call) -> Value:
@@ -307,16 +330,25 @@ def _text(known: Value) -> str | None:
 
 
 def _getattr(frame: Frame, env: Env, node: ast.Call, arguments: list[Value]) -> Value:
-    name = _text(arguments[1])
-    if name is None or not arguments[0].known:
+    names = _texts(arguments[1])
+    if not names or not arguments[0].known:
         return UNKNOWN
-    spelled = ast.copy_location(ast.Attribute(node.args[0], name, ast.Load()), node)
-    if len(arguments) == 2:
-        record_access(frame, env, spelled, arguments[0], None, at=node)
-    else:
-        record_hasattr(frame, node, arguments[0], name)
-    found = attribute_at(frame, env, spelled, arguments[0])
-    return join([found, arguments[2]]) if len(arguments) == 3 else found
+    found: list[Value] = []
+    for name in names:
+        spelled = ast.copy_location(ast.Attribute(node.args[0], name, ast.Load()), node)
+        if len(arguments) == 2 and len(names) == 1:
+            record_access(frame, env, spelled, arguments[0], None, at=node)
+        elif len(names) == 1:
+            record_hasattr(frame, node, arguments[0], name)
+        found.append(attribute_at(frame, env, spelled, arguments[0]))
+    return join([*found, *arguments[2:]])
+
+
+def _texts(known: Value) -> list[str]:
+    """The texts that a value can be, where it can be nothing else."""
+    texts = [atom.value for atom in known.atoms or () if isinstance(atom, Constant)]
+    named = [text for text in texts if isinstance(text, str)]
+    return sorted(named) if len(named) == len(known.atoms or ()) else []
 
 
 def _type(node: ast.Call, argument: Value) -> Value:

@@ -1,11 +1,11 @@
-"""Intersection and difference of what a value can be with the classes of a test."""
+"""Intersection and difference of what a value can be with the classes of a test or annotation."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from kvlint.findings import Evidence
-from kvlint.interpret.classes import is_contract_class, is_subclass
+from kvlint.interpret.classes import is_contract_class, is_pool_class, is_subclass
 from kvlint.interpret.context import Context
 from kvlint.interpret.values import (
     UNKNOWN,
@@ -16,8 +16,11 @@ from kvlint.interpret.values import (
     External,
     Instance,
     Items,
+    Mapping,
     Nothing,
     Value,
+    value,
+    without_none,
 )
 
 
@@ -97,3 +100,59 @@ def narrow_away(ctx: Context, known: Value, names: list[str | None]) -> Value:
         if kept is not None:
             atoms.add(kept)
     return Value(frozenset(atoms), known.evidence)
+
+
+def meet(ctx: Context, declared: Value, found: Value) -> Value | None:
+    """What is both declared and found; None where nothing can be.
+
+    A declared class that is no pool (a protocol, `object`) says nothing against a pool, and an
+    object is of the class that was called to make it, whatever its variable is annotated.
+    """
+    if found.atoms is None or not declared.known:
+        return declared if found.atoms is None else found
+    container = _met_container(ctx, declared, found)
+    if container is not None:
+        return container
+    wanted = without_none(declared).atoms or frozenset()
+    names = [atom.cls for atom in wanted if isinstance(atom, Instance)]
+    if not names or len(names) < len(wanted) or not _are_objects(found):
+        return found
+    if not any(is_pool_class(ctx, name) for name in names):
+        return found
+    atoms: set[Atom] = set()
+    for atom in found.atoms:
+        if isinstance(atom, Instance):
+            atoms |= {met for name in names for met in _meet(ctx, atom, name)}
+        elif isinstance(atom, Nothing):
+            atoms.add(atom)
+    if frozenset(atoms) == found.atoms:
+        return found
+    if not any(isinstance(atom, Instance) for atom in atoms):
+        made = all(isinstance(atom, Instance) and atom.exact for atom in found.atoms)
+        return found if made else None
+    met = Value(frozenset(atoms), found.evidence)
+    for step in declared.evidence:
+        met = met.because(step)
+    return met
+
+
+def _are_objects(found: Value) -> bool:
+    return all(isinstance(atom, (Instance, Nothing)) for atom in found.atoms or ())
+
+
+def _met_container(ctx: Context, declared: Value, found: Value) -> Value | None:
+    """The meet of two lists or two dicts; None where they are no such pair."""
+    wanted, held = without_none(declared).atoms or (), without_none(found).atoms or ()
+    if len(wanted) != 1 or len(held) != 1:
+        return None
+    [one], [other] = wanted, held
+    if isinstance(one, Elements) and isinstance(other, Elements):
+        met = meet(ctx, one.element, other.element)
+        return value(Elements(met if met is not None else one.element))
+    if isinstance(one, Elements) and isinstance(other, Items):
+        parts = [meet(ctx, one.element, item) for item in other.items]
+        return value(Items(tuple(p if p is not None else one.element for p in parts)))
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        met = meet(ctx, one.value, other.value)
+        return value(Mapping(met if met is not None else one.value)) if not other.entries else None
+    return None

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from kvlint.catalogue.class_facts import own_facts
 from kvlint.interpret.context import Context, Env, Frame, module_frame
-from kvlint.interpret.names import called_name, last_name
+from kvlint.interpret.names import called_name, is_overload, last_name
 from kvlint.interpret.slicing import Bindings, bindings_in
 from kvlint.interpret.values import (
     NOTHING,
@@ -30,6 +30,7 @@ from kvlint.source.index import Module, functions_at
 
 SGLANG = "sglang."
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+FUNCTION_NODES = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,6 +223,9 @@ def _instance_attribute(ctx: Context, cls: str, name: str) -> Value | None:
         if declared is not None:
             return declared
     parts = [part for info, ran in _constructed(infos) for part in _assigned(ctx, info, name, ran)]
+    promised = _promised(ctx, infos, name)
+    if promised is not None:
+        parts = [_as_promised(ctx, promised, part) for part in parts]
     if any(isinstance(atom, Instance) for part in parts for atom in part.atoms or ()):
         # `self.table.add(pool)` says nothing of a table that is an object of its own.
         parts = [part for part in parts if not _is_container(part)]
@@ -247,11 +251,8 @@ def _set_from_outside(info: ClassInfo, name: str) -> bool:
 
 
 def _declared(ctx: Context, info: ClassInfo, name: str) -> Value | None:
-    """A method, a property, or an annotation that assigns nothing: in the class body, or of self.
-
-    `self.pool: X = ...` is one assignment among others: SGLang annotates one branch and assigns
-    something else in the next (sglang/srt/managers/hisparse_coordinator.py).
-    """
+    """A method, a property, or an annotation that assigns nothing: in the class body, or of
+    self."""
     from kvlint.interpret.annotations import annotation_value
     from kvlint.interpret.functions import property_value
 
@@ -261,7 +262,7 @@ def _declared(ctx: Context, info: ClassInfo, name: str) -> Value | None:
                 continue
             if is_property(member):
                 return property_value(ctx, info, member)
-            return value(Function(info.module, member, info))
+            return _method(info, name, member)
         if isinstance(member, ast.AnnAssign):
             declared = annotation_value(class_frame(ctx, info), {}, member.annotation)
             if declared.known:
@@ -278,6 +279,42 @@ def _declared(ctx: Context, info: ClassInfo, name: str) -> Value | None:
                 text = f"`self.{name}` is annotated `{ast.unparse(node.annotation)}`"
                 return Value(without_none(declared).atoms, (frame.evidence(text, node),))
     return None
+
+
+def _method(info: ClassInfo, name: str, last: FunctionNode) -> Value:
+    """A method: the last one of its name, or its overloads, which declare what it gives."""
+    functions = [m for m in info.members[name] if isinstance(m, FUNCTION_NODES)]
+    declaring = [node for node in functions if is_overload(node)] or [last]
+    return value(*(Function(info.module, node, info) for node in declaring))
+
+
+def _promised(ctx: Context, infos: list[ClassInfo], name: str) -> Value | None:
+    """The annotation of `self.name: X = ...`, where there is one that is understood."""
+    from kvlint.interpret.annotations import annotation_value
+
+    for info in infos:
+        for method in info.stores.get(name, []):
+            node = bindings_of_function(ctx, method).annotated.get(name)
+            if node is None or node.value is None:
+                continue
+            frame = class_frame(ctx, info)
+            declared = annotation_value(frame, {}, node.annotation)
+            if declared.known:
+                text = f"`self.{name}` is annotated `{ast.unparse(node.annotation)}`"
+                return Value(declared.atoms, (frame.evidence(text, node),))
+    return None
+
+
+def _as_promised(ctx: Context, promised: Value, part: Value) -> Value:
+    """An assignment as the annotation has it. One of another class stays what it is: SGLang
+    annotates one branch and assigns something else in the next
+    (sglang/srt/managers/hisparse_coordinator.py)."""
+    from kvlint.interpret.class_sets import meet
+
+    if part in (NOTHING, value()):
+        return promised
+    met = meet(ctx, promised, part)
+    return part if met is None else met
 
 
 _BY_NAME = re.compile(r"setattr\(\s*self\s*,\s*[^'\"\s]|self\.__dict__|vars\(self\)")
@@ -300,7 +337,7 @@ def _constructed(infos: list[ClassInfo]) -> Iterator[tuple[ClassInfo, bool]]:
     for info in infos:
         yield info, runs
         for member in info.members.get("__init__", ()) if runs else ():
-            lines = info.module.source.lines[member.lineno : member.end_lineno]
+            lines = info.module.source.lines[member.lineno - 1 : member.end_lineno]
             runs = any(".__init__" in line for line in lines)
 
 

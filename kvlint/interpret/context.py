@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -42,9 +42,11 @@ class Context:
     class_of_node: dict[ast.ClassDef, ClassInfo] = field(default_factory=dict)
     globals: dict[tuple[str, str], Value] = field(default_factory=dict)
     attributes: dict[tuple[str, str, str], Value | None] = field(default_factory=dict)
-    returns: dict[tuple[ast.AST, str | None], Value] = field(default_factory=dict)
+    returns: dict[tuple[object, ...], Value] = field(default_factory=dict)
+    open_parameters: dict[ast.AST, frozenset[str]] = field(default_factory=dict)
     stores: dict[tuple[ast.AST, str], list[Value]] = field(default_factory=dict)
     bindings: dict[ast.AST, Bindings] = field(default_factory=dict)
+    generic: dict[str, bool] = field(default_factory=dict)
     module_envs: dict[str, Env] = field(default_factory=dict)
     active: dict[object, int] = field(default_factory=dict)
     """Questions being worked out right now, with their depth."""
@@ -128,9 +130,9 @@ class Frame:
     """Environments of the enclosing functions, innermost first."""
     recorder: Recorder | None = None
     slice: Slice | None = None
+    """Which statements matter; None for all."""
     lines: list[int] | None = None
     """Lines of interest: functions without one are not walked for uses. None for all."""
-    """Which statements matter; None for all."""
     statement: ast.stmt | None = None
     caught: tuple[frozenset[str], ...] = ()
     """Names of the exceptions that a handler around the statement deals with."""
@@ -140,6 +142,9 @@ class Frame:
     continues: list[list[Env]] = field(default_factory=list)
     self_stores: dict[str, list[Value]] = field(default_factory=dict)
     """Values assigned to attributes of the first parameter."""
+    left: list[Value | None] = field(default_factory=list)
+    """What the attribute that the slice asks for holds at each way out; None where the environment
+    does not say."""
     self_name: str | None = None
     nested: list[tuple[ast.FunctionDef | ast.AsyncFunctionDef, Env]] = field(default_factory=list)
     """Functions defined in this one, with what their free names hold."""
@@ -153,6 +158,15 @@ class Frame:
     @property
     def path(self) -> Path:
         return self.module.path
+
+    def leave(self, env: Env) -> None:
+        """Note what the attribute that is asked for holds where the function ends."""
+        if self.slice is not None and self.slice.attribute is not None:
+            self.left.append(env.get(f"{self.self_name}.{self.slice.attribute}"))
+
+    def condition(self, text: str, node: ast.AST) -> Evidence:
+        """A step that says something only where the condition holds."""
+        return replace(self.evidence(text, node), narrows=True)
 
     def evidence(self, text: str, node: ast.AST) -> Evidence:
         line = getattr(node, "lineno", None)

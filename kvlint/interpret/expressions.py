@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from kvlint.interpret.access import attribute, iterated, subscripted
@@ -27,6 +28,7 @@ from kvlint.interpret.values import (
     Mapping,
     TypeOf,
     Value,
+    awaited,
     element_of,
     item_of,
     join,
@@ -66,6 +68,8 @@ def attribute_at(frame: Frame, env: Env, node: ast.Attribute, base: Value) -> Va
         for outer in frame.outer:
             if path in outer:
                 return outer[path]
+    if node.attr not in ("__name__", "__qualname__"):
+        base = classes_behind(frame, env, base)
     return attribute(frame.ctx, base, node.attr)
 
 
@@ -184,16 +188,22 @@ def combined(operator: ast.operator, left: Value, right: Value) -> Value:
     return UNKNOWN
 
 
+@lru_cache(maxsize=1024)
+def spelled(path: str) -> ast.expr:
+    """The expression of an access path."""
+    return ast.parse(path, mode="eval").body
+
+
 def classes_behind(frame: Frame, env: Env, known: Value) -> Value:
     """`type(x)` as the class object of what x holds here."""
-    if not any(isinstance(atom, TypeOf) for atom in known.atoms or ()):
+    if not known.atoms or not any(isinstance(atom, TypeOf) for atom in known.atoms):
         return known
     atoms: set[Atom] = set()
     for atom in known.atoms or ():
         if not isinstance(atom, TypeOf):
             atoms.add(atom)
             continue
-        inner = evaluate(quiet_frame(frame), dict(env), ast.parse(atom.path, mode="eval").body)
+        inner = evaluate(quiet_frame(frame), dict(env), spelled(atom.path))
         instances = [each for each in inner.atoms or () if isinstance(each, Instance)]
         if atom.named or not instances or len(instances) != len(inner.atoms or ()):
             return UNKNOWN
@@ -305,7 +315,7 @@ def _lambda(frame: Frame, env: Env, node: ast.Lambda) -> Value:
 
 
 def _await(frame: Frame, env: Env, node: ast.Await) -> Value:
-    return evaluate(frame, env, node.value)
+    return awaited(evaluate(frame, env, node.value))
 
 
 def _yield(frame: Frame, env: Env, node: ast.Yield) -> Value:

@@ -11,12 +11,15 @@ from kvlint.interpret.values import (
     Constant,
     Elements,
     External,
+    Getter,
     HolderCall,
     Instance,
     Items,
     Mapping,
     Value,
+    awaited,
     element_of,
+    future_of,
     join,
     only,
     value,
@@ -51,7 +54,11 @@ def _flattened(arguments: Arguments, _: Keywords) -> Value:
 
 
 def _together(arguments: Arguments, _: Keywords) -> Value:
-    return value(Items(tuple(arguments)))
+    return value(Items(tuple(awaited(argument) for argument in arguments)))
+
+
+def _future(arguments: Arguments, _: Keywords) -> Value:
+    return future_of(arguments[0]) if arguments else UNKNOWN
 
 
 def _choice(arguments: Arguments, _: Keywords) -> Value:
@@ -130,9 +137,21 @@ def _module(arguments: Arguments, _: Keywords) -> Value:
     return value(External(str(atom.value))) if isinstance(atom, Constant) else UNKNOWN
 
 
+def _getter(calls: bool) -> Callable[[Arguments, Keywords], Value]:
+    def made(arguments: Arguments, _: Keywords) -> Value:
+        atom = only(arguments[0]) if arguments else None
+        alone = calls or len(arguments) == 1
+        if not isinstance(atom, Constant) or not alone:
+            return UNKNOWN
+        return value(Getter(str(atom.value), calls))
+
+    return made
+
+
 EXTERNALS: dict[str, Callable[[Arguments, Keywords], Value]] = {
     **dict.fromkeys(("copy", "deepcopy", "replace", "partial", "proxy"), _first),
-    **dict.fromkeys(("create_task", "ensure_future", "shield", "wait_for"), _first),
+    **dict.fromkeys(("create_task", "ensure_future", "shield"), _future),
+    "wait_for": _first,
     **dict.fromkeys(("nullcontext", "closing", "aclosing", "repeat"), _yielding),
     **dict.fromkeys(("max", "min"), _largest),
     **dict.fromkeys(
@@ -140,6 +159,8 @@ EXTERNALS: dict[str, Callable[[Arguments, Keywords], Value]] = {
         _elements,
     ),
     "NewType": _new_type,
+    "attrgetter": _getter(calls=False),
+    "methodcaller": _getter(calls=True),
     "chain": _chain,
     "choice": _choice,
     "defaultdict": _default_dict,

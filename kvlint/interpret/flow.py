@@ -9,6 +9,7 @@ from typing import Any
 from kvlint.interpret.access import entered, iterated
 from kvlint.interpret.annotations import annotation_value
 from kvlint.interpret.assignment import assign, forget, keep, path_of
+from kvlint.interpret.class_sets import meet
 from kvlint.interpret.classes import bindings_of_function, class_info
 from kvlint.interpret.context import Context, Env, Frame, module_frame
 from kvlint.interpret.expressions import combined, evaluate
@@ -88,7 +89,7 @@ def _matters(frame: Frame, statement: ast.stmt) -> bool:
             return wanted or _never_returns(frame, call)
         return part.returns
     if isinstance(statement, ast.Assert):
-        return not part.names.isdisjoint(names_in(statement.test))
+        return part.asks(statement.test)
     targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
     return any(part.wants(target) for target in targets) or has_walrus(statement)
 
@@ -161,10 +162,11 @@ def _annotated(frame: Frame, env: Env, node: ast.AnnAssign) -> Env:
         text = f"`{ast.unparse(node.target)}` is annotated `{ast.unparse(node.annotation)}`"
         step = frame.evidence(text, node)
         path = path_of(node.target)
+        stated = Value(declared.atoms, (step,))
         if path is not None:
-            frame.declared[path] = Value(declared.atoms, (step,))
-        if not found.known or found in EMPTY:
-            found = Value(declared.atoms, (step,))
+            frame.declared[path] = stated
+        met = None if found in EMPTY else meet(frame.ctx, stated, found)
+        found = met if met is not None else stated
     assign(frame, env, node.target, found, node.value)
     return env
 
@@ -181,6 +183,7 @@ def _augmented(frame: Frame, env: Env, node: ast.AugAssign) -> Env:
 
 
 def _return(frame: Frame, env: Env, node: ast.Return) -> None:
+    frame.leave(env)
     if frame.slice is not None and not frame.slice.returns:
         return
     frame.returned.append(evaluate(frame, env, node.value) if node.value else value())
@@ -206,7 +209,7 @@ def _if(frame: Frame, env: Env, node: ast.If) -> Env | None:
 
 def _branches(frame: Frame, env: Env, test: ast.expr) -> tuple[Env | None, Env | None]:
     part = frame.slice
-    if part is not None and part.names.isdisjoint(names_in(test)):
+    if part is not None and not part.asks(test):
         if isinstance(test, ast.Constant):
             return branches(frame, env, test)
         return dict(env), dict(env)
@@ -363,8 +366,10 @@ def _function(frame: Frame, env: Env, node: ast.FunctionDef | ast.AsyncFunctionD
         frame.volatile[name] = known
         forget(env, name)
         env[name] = known
-    env[node.name] = value(Function(frame.module, node, None, None))
-    frame.nested.append((node, dict(env) if frame.function is not None else {}))
+    inner: Env = dict(env) if frame.function is not None else {}
+    outer = (inner, *frame.outer) if frame.function is not None else ()
+    env[node.name] = inner[node.name] = value(Function(frame.module, node, outer=outer))
+    frame.nested.append((node, inner))
     return env
 
 

@@ -7,7 +7,9 @@ from dataclasses import replace
 
 from kvlint.interpret.annotations import annotation_value
 from kvlint.interpret.classes import ClassInfo, FunctionNode, bindings_of_function, class_frame
+from kvlint.interpret.construction import bears_pool, bound
 from kvlint.interpret.context import Context, Env, Frame
+from kvlint.interpret.generics import environment_of
 from kvlint.interpret.handlers import EVERYTHING, expected_by_decorator
 from kvlint.interpret.names import called_name
 from kvlint.interpret.slicing import Slice, bindings_in, closure
@@ -120,8 +122,10 @@ def run_function(
     outer: tuple[Env, ...],
     recorder: Recorder | None,
     part: Slice | None = None,
+    given: Env | None = None,
 ) -> Frame:
-    """Walk a function's body; the frame that comes back holds what was returned and stored."""
+    """Walk a function's body; the frame that comes back holds what was returned and stored.
+    `given`: what parameters hold of which nothing is declared."""
     from kvlint.interpret.flow import execute, run_nested
 
     qualname = f"{parent.qualname}.{function.name}" if parent.qualname else function.name
@@ -132,32 +136,98 @@ def run_function(
     if expected_by_decorator(function):
         frame.caught = (frozenset([EVERYTHING]),)
     env = entry_env(frame, function, self_value)
+    for name, known in (given or {}).items():
+        env[name] = known if not env[name].known else env[name]
     end = execute(frame, env, function.body)
     if end is not None:
         frame.returned.append(NOTHING)
+        frame.leave(end)
     run_nested(frame)
     return frame
 
 
 def return_value(ctx: Context, called: Function) -> Value:
     """What a call of a project function gives: its declared result, else the inferred one."""
-    function, info = called.node, called.cls
+    function = called.node
     names = {called_name(decorator) for decorator in function.decorator_list}
     if not names <= TRANSPARENT and not all(
         called_name(decorator) in TRANSPARENT or _only_wraps(called.module, decorator)
         for decorator in function.decorator_list
     ):
         return UNKNOWN
-    frame = class_frame(ctx, info) if info is not None else Frame(ctx, called.module)
+    frame = _frame_of(ctx, called)
     if function.returns is not None:
-        return _declared_result(frame, function, called)
+        declared = _declared_result(frame, function, called)
+        if declared.known or not _holds_more(called):
+            return declared
     if not ctx.may_bear(called.module, function.name):
         return UNKNOWN
     if bindings_of_function(ctx, function).plain_result:
         return UNKNOWN
-    key = (function, _self_class(called))
+    key = (function, _self_class(called), _seen(ctx, called))
     # A function that calls itself gives what its other returns give.
     return ctx.ask(key, ctx.returns, lambda: _inferred_result(frame, called), NEVER)
+
+
+def _frame_of(ctx: Context, called: Function) -> Frame:
+    if called.cls is not None:
+        return class_frame(ctx, called.cls)
+    return Frame(ctx, called.module, outer=called.outer)
+
+
+def _seen(ctx: Context, called: Function) -> tuple[tuple[str, Value], ...]:
+    """What a function's result rests on of the functions around it."""
+    if not called.outer:
+        return ()
+    bindings = bindings_of_function(ctx, called.node)
+    names = sorted(closure(bindings, bindings.returned))
+    around = ((name, [env[name] for env in called.outer if name in env]) for name in names)
+    return tuple((name, values[0]) for name, values in around if values)
+
+
+def open_parameters(ctx: Context, called: Function) -> frozenset[str]:
+    """Parameters of which nothing is declared and that the result rests on."""
+    function = called.node
+    if function.returns is not None:
+        return frozenset()
+    if function not in ctx.open_parameters:
+        bindings = bindings_of_function(ctx, function)
+        arguments = function.args
+        every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+        names = {argument.arg for argument in every if argument.annotation is None}
+        plain = bindings.plain_result or not names
+        wanted = frozenset() if plain else closure(bindings, bindings.returned)
+        ctx.open_parameters[function] = wanted & names
+    return ctx.open_parameters[function]
+
+
+def returned_for(
+    ctx: Context, called: Function, arguments: list[Value], keywords: dict[str | None, Value]
+) -> Value:
+    """What a call gives where that depends on the pools it is handed."""
+    own = called.cls is not None and called.self_value is not None
+    wanted = open_parameters(ctx, called)
+    decorated = {called_name(decorator) for decorator in called.node.decorator_list}
+    if not wanted or not decorated <= TRANSPARENT or ctx.depth >= MAX_CALLS:
+        return UNKNOWN
+    given = bound(called.node, arguments, keywords, 1 if own else 0)
+    given = {n: known for n, known in given.items() if n in wanted and bears_pool(ctx, known)}
+    return returned_with(ctx, called, given) if given else UNKNOWN
+
+
+def returned_with(ctx: Context, called: Function, given: Env) -> Value:
+    """What a function gives where some parameters hold what is `given`."""
+    handed = tuple(sorted(given.items()))
+    key = (called.node, _self_class(called), _seen(ctx, called), handed)
+    frame = _frame_of(ctx, called)
+    ctx.depth += 1
+    try:
+        return ctx.ask(key, ctx.returns, lambda: _inferred_result(frame, called, given), NEVER)
+    finally:
+        ctx.depth -= 1
+
+
+MAX_CALLS = 4
 
 
 def _only_wraps(module: Module, decorator: ast.expr) -> bool:
@@ -182,19 +252,26 @@ def _calls(node: ast.expr, name: str) -> bool:
     return isinstance(function, ast.Name) and function.id == name
 
 
-def _self_class(called: Function) -> str | None:
-    atoms = called.self_value.atoms if called.self_value is not None else None
-    if atoms and len(atoms) == 1:
-        atom = next(iter(atoms))
-        if isinstance(atom, (Instance, ClassObject)):
-            return atom.cls
-    return None
+def _self_class(called: Function) -> str | Atom | None:
+    """What the result rests on of the object: its class, and what it was made with."""
+    atom = only(called.self_value) if called.self_value is not None else None
+    if isinstance(atom, Instance) and (atom.held or atom.typed):
+        return atom
+    return atom.cls if isinstance(atom, (Instance, ClassObject)) else None
+
+
+def _holds_more(called: Function) -> bool:
+    """Whether more is known of the object than its class says."""
+    return isinstance(_self_class(called), Instance)
 
 
 def _declared_result(frame: Frame, function: FunctionNode, called: Function) -> Value:
     env: Env = {}
     for parameter in getattr(function, "type_params", ()):
         env[parameter.name] = class_bound(frame, env, getattr(parameter, "bound", None))
+    own = only(called.self_value) if called.self_value is not None else None
+    if frame.cls is not None and isinstance(own, Instance):
+        env.update(environment_of(frame.ctx, own, frame.cls.qualname))
     if function.returns is None:
         return UNKNOWN
     if _is_self_type(function.returns) and called.self_value is not None:
@@ -210,29 +287,12 @@ def _is_self_type(node: ast.expr) -> bool:
     return called_name(node) == "Self"
 
 
-def passed_on(ctx: Context, called: Function) -> str | None:
-    """The parameter that a function does nothing to but return it."""
-    function = called.node
-    bindings = bindings_of_function(ctx, function)
-    names = {each.id for each in bindings.returned if isinstance(each, ast.Name)}
-    decorated = {called_name(decorator) for decorator in function.decorator_list}
-    if len(names) != 1 or bindings.yields or not decorated <= TRANSPARENT:
-        return None
-    if not all(isinstance(each, ast.Name) for each in bindings.returned):
-        return None
-    name = names.pop()
-    arguments = function.args
-    parameters = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-    given = any(parameter.arg == name for parameter in parameters)
-    return name if given and name not in bindings.names else None
-
-
-def _inferred_result(frame: Frame, called: Function) -> Value:
+def _inferred_result(frame: Frame, called: Function, given: Env | None = None) -> Value:
     function, info = called.node, called.cls
     self_value = called.self_value or self_value_of(info, function)
     bindings = bindings_of_function(frame.ctx, function)
     part = Slice(closure(bindings, bindings.returned), returns=True)
-    done = run_function(frame, function, info, self_value, frame.outer, None, part)
+    done = run_function(frame, function, info, self_value, frame.outer, None, part, given)
     if done.yielded:
         return value(Elements(join(done.yielded)))
     found = join(done.returned) if done.returned else NEVER
@@ -270,6 +330,26 @@ def stores_of(ctx: Context, info: ClassInfo, method: FunctionNode, name: str) ->
         part = Slice(wanted, attribute=name)
         self_value = self_value_of(info, method)
         done = run_function(frame, method, info, self_value, frame.outer, None, part)
-        return done.self_stores.get(name, [])
+        stored = done.self_stores.get(name, [])
+        settled = _settled(ctx, stored, done.left)
+        return stored if settled is None else [settled]
 
     return ctx.ask((method, name), ctx.stores, work, [UNKNOWN])
+
+
+def _settled(ctx: Context, stored: list[Value], left: list[Value | None]) -> Value | None:
+    """What the attribute holds after the method, where that is less than what was assigned:
+    `self.pool = pool`, then `assert isinstance(self.pool, C)`. A test that leaves both outcomes
+    open settles nothing."""
+    known = [each for each in left if each is not None]
+    if not stored or not known or len(known) < len(left):
+        return None
+    settled, assigned = join(known), join(stored)
+    if settled.atoms is None or any(isinstance(a, (Elements, Mapping)) for a in settled.atoms):
+        return None
+    if assigned.atoms is None:
+        return settled
+    bases = {atom.cls for atom in assigned.atoms if isinstance(atom, Instance)}
+    halves = {atom.cls for atom in settled.atoms if isinstance(atom, Instance) and atom.minus}
+    open_ends = halves & bases and len(settled.atoms) > len(assigned.atoms)
+    return None if settled.atoms == assigned.atoms or open_ends else settled

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from dataclasses import replace
 
+from kvlint.findings import Evidence
+from kvlint.interpret.access import iterated
 from kvlint.interpret.annotations import annotation_value, unquoted
-from kvlint.interpret.assignment import keep, path_of
+from kvlint.interpret.assignment import keep, other_names, path_of
 from kvlint.interpret.class_sets import class_tuple, narrow_away, narrow_to
 from kvlint.interpret.classes import is_subclass
 from kvlint.interpret.context import Context, Env, Frame, quiet_frame
-from kvlint.interpret.expressions import classes_behind, evaluate
+from kvlint.interpret.expressions import classes_behind, evaluate, spelled
 from kvlint.interpret.kept_tests import kept_on_self, test_of_self
 from kvlint.interpret.recording import record_test
 from kvlint.interpret.remarks import FLAG, IS, NOT, remark
@@ -20,12 +23,15 @@ from kvlint.interpret.values import (
     Atom,
     ClassObject,
     Constant,
+    Elements,
     Function,
     Instance,
+    Items,
     TypeOf,
     Value,
     element_of,
     only,
+    value,
     without_none,
 )
 
@@ -68,7 +74,22 @@ def _boolean(frame: Frame, env: Env, test: ast.BoolOp) -> Branches:
         through, out = (true, false) if conjunction else (false, true)
         left.append(out)
     leaving = join_envs(left)
+    if leaving is not None and not conjunction:
+        _say_why(frame, env, leaving, left, test)
     return (through, leaving) if conjunction else (leaving, through)
+
+
+def _say_why(
+    frame: Frame, env: Env, leaving: Env, left: Sequence[Env | None], test: ast.BoolOp
+) -> None:
+    """Where each alternative narrows a path in its own way, the whole condition is the step."""
+    for path, known in leaving.items():
+        if known is env.get(path) or not known.known:
+            continue
+        parts = [each[path] for each in left if each is not None and path in each]
+        steps = [step for part in parts for step in part.evidence if step.narrows]
+        if any(step not in known.evidence for step in steps):
+            leaving[path] = known.because(holding(frame, test))
 
 
 def _truth(frame: Frame, env: Env, test: ast.expr) -> Branches:
@@ -115,8 +136,9 @@ def value_of(frame: Frame, env: Env, node: ast.expr) -> Value:
 def _split(env: Env, path: str, true: Value, false: Value) -> Branches:
     """Both branches name the path, so that their join is the union."""
     holds, fails = dict(env), dict(env)
-    keep(holds, path, true)
-    keep(fails, path, false)
+    for name in (path, *other_names(env, path)):
+        keep(holds, name, true)
+        keep(fails, name, false)
     return holds, fails
 
 
@@ -160,7 +182,7 @@ def _identity(
     if subject is None:
         return None
     path, by_name = subject
-    current = value_of(frame, env, _expression(path))
+    current = value_of(frame, env, spelled(path))
     classes = _by_name(frame.ctx, right) if by_name else _class_names(right)
     if classes is None:
         return None
@@ -173,7 +195,7 @@ def _membership(
     subject = _type_subject(test.left, left)
     if subject is None:
         return None
-    current = value_of(frame, env, _expression(subject[0]))
+    current = value_of(frame, env, spelled(subject[0]))
     members = element_of(right)
     classes = _by_name(frame.ctx, members) if subject[1] else _class_names(members)
     return _by_type(frame, env, subject[0], current, classes, test) if classes else None
@@ -183,7 +205,7 @@ def _by_type(
     frame: Frame, env: Env, path: str, current: Value, classes: list[str], test: ast.expr
 ) -> Branches:
     """`type(x) is C`: exactly that class, no subclass."""
-    step = frame.evidence(f"`{ast.unparse(test)}` holds here", test)
+    step = holding(frame, _affirmed(test))
     fits = [
         cls
         for cls in classes
@@ -195,6 +217,23 @@ def _by_type(
         kept = [a for a in current.atoms if not (isinstance(a, Instance) and a in atoms)]
         rest = replace(current, atoms=frozenset(kept))
     return _split(env, path, Value(frozenset(atoms), (step,)), rest)
+
+
+def holding(frame: Frame, test: ast.expr) -> Evidence:
+    """The step that a condition is where it holds."""
+    return frame.condition(f"`{ast.unparse(test)}` holds here", test)
+
+
+def _affirmed(test: ast.expr) -> ast.expr:
+    """`type(x) is C` of `type(x) is not C`."""
+    operator = test.ops[0] if isinstance(test, ast.Compare) else None
+    same = _AFFIRMED.get(type(operator))
+    if same is None or not isinstance(test, ast.Compare):
+        return test
+    return ast.copy_location(ast.Compare(test.left, [same()], test.comparators), test)
+
+
+_AFFIRMED: dict[type, type[ast.cmpop]] = {ast.IsNot: ast.Is, ast.NotEq: ast.Eq, ast.NotIn: ast.In}
 
 
 def _may_be(ctx: Context, atom: Atom, cls: str) -> bool:
@@ -221,10 +260,6 @@ def _type_subject(node: ast.expr, known: Value) -> tuple[str, bool] | None:
     return (atom.path, atom.named) if isinstance(atom, TypeOf) else None
 
 
-def _expression(path: str) -> ast.expr:
-    return ast.parse(path, mode="eval").body
-
-
 def _class_names(classes: Value) -> list[str] | None:
     names = [atom.cls for atom in classes.atoms or () if isinstance(atom, ClassObject)]
     return sorted(names) if names and len(names) == len(classes.atoms or ()) else None
@@ -249,6 +284,8 @@ def _call(frame: Frame, env: Env, test: ast.Call) -> Branches:
         spelled = _any_of(test.args[0])
         if spelled is not None:
             return _isinstance(frame, env, spelled, "isinstance")
+    if name == "all" and len(test.args) == 1 and isinstance(test.args[0], ast.GeneratorExp):
+        return _all_of(frame, env, test, test.args[0])
     evaluate(frame, env, test)
     if name == "getattr" and len(test.args) > 1:
         return _flagged(env, test)
@@ -278,6 +315,25 @@ def _asked_for(node: ast.expr) -> tuple[str, str] | None:
     return (path, name) if is_getattr and path is not None and isinstance(name, str) else None
 
 
+def _all_of(frame: Frame, env: Env, test: ast.Call, node: ast.GeneratorExp) -> Branches:
+    """`all(isinstance(pool, C) for pool in pools)`: what it holds of the elements."""
+    evaluate(frame, env, test)
+    generator = node.generators[0]
+    path, element = path_of(generator.iter), path_of(generator.target)
+    if len(node.generators) > 1 or generator.ifs or path is None or element is None:
+        return dict(env), dict(env)
+    items = value_of(frame, env, generator.iter)
+    atom = only(items)
+    if items.known and not isinstance(atom, (Elements, Items)):
+        return dict(env), dict(env)
+    inner = {**env, element: iterated(frame.ctx, items)}
+    true, _ = branches(quiet_frame(frame), inner, node.elt)
+    holds = dict(env)
+    if true is not None and true[element].known:
+        keep(holds, path, value(Elements(true[element])))
+    return holds, dict(env)
+
+
 def _any_of(node: ast.GeneratorExp) -> ast.Call | None:
     """`any(isinstance(x, c) for c in CLASSES)` as `isinstance(x, CLASSES)`."""
     inner, generator = node.elt, node.generators[0]
@@ -300,10 +356,10 @@ def _isinstance(frame: Frame, env: Env, test: ast.Call, name: str) -> Branches:
         if inner is None:
             return dict(env), dict(env)
         path = inner[0]
-        known = value_of(frame, env, _expression(path))
+        known = value_of(frame, env, spelled(path))
     if path is None:
         return dict(env), dict(env)
-    step = frame.evidence(f"`{ast.unparse(test)}` holds here", test)
+    step = holding(frame, test)
     names = class_tuple(classes_behind(frame, env, wanted))
     if name == "isinstance":
         record_test(frame, env, test, subject, names)
@@ -352,7 +408,7 @@ def _type_guard(frame: Frame, env: Env, test: ast.Call, called: Function) -> Bra
         _, path, argument = pairs[0]
         known = value_of(frame, env, argument)
         names: list[str | None] = [a.cls for a in declared.atoms or () if isinstance(a, Instance)]
-        step = frame.evidence(f"`{ast.unparse(test)}` holds here", test)
+        step = holding(frame, test)
         return _split(env, path, narrow_to(frame.ctx, known, names, step), known)
     body = [s for s in function.body if not _is_docstring(s)]
     if not body:

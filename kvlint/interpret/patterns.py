@@ -48,7 +48,7 @@ def _narrow_parts(frame: Frame, env: Env, subject: ast.Tuple, pattern: ast.Match
 def _match(frame: Frame, env: Env, known: Value, pattern: ast.pattern) -> tuple[Value, Value]:
     if isinstance(pattern, ast.MatchClass):
         names = class_tuple(value_of(frame, env, pattern.cls))
-        step = frame.evidence(f"matches `{ast.unparse(pattern.cls)}(...)`", pattern)
+        step = frame.condition(f"matches `{ast.unparse(pattern.cls)}(...)`", pattern)
         plain = not pattern.patterns and not pattern.kwd_patterns
         rest = narrow_away(frame.ctx, known, names) if plain else known
         return narrow_to(frame.ctx, known, names, step), rest
@@ -57,7 +57,9 @@ def _match(frame: Frame, env: Env, known: Value, pattern: ast.pattern) -> tuple[
         for alternative in pattern.patterns:
             found, rest = _match(frame, env, rest, alternative)
             parts.append(found)
-        return join(parts), rest
+        step = frame.condition(f"matches `{ast.unparse(pattern)}`", pattern)
+        found = join(parts)
+        return (found if found == known else found.because(step)), rest
     if isinstance(pattern, ast.MatchAs) and pattern.pattern is not None:
         return _match(frame, env, known, pattern.pattern)
     if isinstance(pattern, ast.MatchSingleton) and pattern.value is None:

@@ -55,6 +55,7 @@ def _add(
     beside: tuple[tuple[str, str], ...] = (),
     bound_by: int = 0,
     count: int = 0,
+    others: tuple[str, ...] = (),
 ) -> None:
     if frame.recorder is None or frame.statement is None:
         return
@@ -76,6 +77,7 @@ def _add(
             bound_by=bound_by,
             count=count,
             through_super=through_super,
+            others=others,
         )
     )
 
@@ -133,23 +135,39 @@ def _is_replaced(env: Env, node: ast.Attribute) -> bool:
 def record_bound(frame: Frame, node: ast.Call, called: Value) -> None:
     """A call of a pool's method that was taken from it before, or is named by its class."""
     methods = [atom for atom in called.atoms or () if isinstance(atom, PoolMethod)]
-    names = {method.name for method in methods}
-    if len(names) != 1 or len(methods) != len(called.atoms or ()):
+    names = sorted({method.name for method in methods})
+    pools = {method.pool for method in methods}
+    if not methods or len(methods) != len(called.atoms or ()):
+        return
+    if len(names) > 1 and len(pools) > 1:
         return
     found = join(method.pool for method in methods)
     if holds_contract(frame, found):
-        step = frame.evidence(f"`{ast.unparse(node.func)}` is its `{min(names)}`", node)
+        listed = " or ".join(f"`{name}`" for name in names)
+        known = found.because(frame.evidence(f"`{ast.unparse(node.func)}` is its {listed}", node))
+        named = not isinstance(node.func, ast.Call)
+        function = node.func
         _add(
             frame,
             "access",
-            node.func,
-            node.func,
-            found.because(step),
-            min(names),
+            function,
+            function,
+            known,
+            names[0],
             node,
-            through_super=not isinstance(node.func, ast.Call),
+            through_super=named,
+            others=tuple(names[1:]),
             bound_by=int(any(method.unbound for method in methods)),
         )
+
+
+def record_called_by_name(
+    frame: Frame, node: ast.expr, base: Value, name: str, call: ast.Call
+) -> None:
+    """`methodcaller(name)(receiver)`."""
+    if holds_pool(frame, base):
+        step = frame.evidence(f"`{ast.unparse(node)}` calls its `{name}`", node)
+        _add(frame, "access", node, node, base.because(step), name, call, through_super=True)
 
 
 def record_construction(frame: Frame, node: ast.Call, called: Value) -> None:
@@ -259,6 +277,12 @@ def record_sub_pool_store(frame: Frame, target: ast.Attribute, found: Value) -> 
     owned = [atom for atom in atoms if isinstance(atom, Instance) and atom.owner is not None]
     if owned and len(owned) == len(atoms):
         _add(frame, "store-sub-pool", target, target, found, target.attr)
+
+
+def record_given(frame: Frame, target: ast.Attribute, base: Value) -> None:
+    """An object that is given an attribute."""
+    if frame.recorder is not None:
+        frame.recorder.given[target] = base
 
 
 def record_store(

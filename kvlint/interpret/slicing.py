@@ -33,6 +33,15 @@ class Slice:
             return True
         return _root(target) in self.names
 
+    def asks(self, test: ast.expr) -> bool:
+        """Whether a condition speaks of a followed name, or of the attribute."""
+        if not self.names.isdisjoint(names_in(test)):
+            return True
+        return self.attribute is not None and any(
+            isinstance(node, ast.Attribute) and node.attr == self.attribute
+            for node in ast.walk(test)
+        )
+
     def touches(self, call: ast.Call) -> bool:
         """Whether a call can: of a followed name, or one that puts something into the attribute,
         `self.pools.append(pool)`, `setattr(self, "pool", pool)`."""
@@ -216,6 +225,9 @@ def _bound(body: Iterable[ast.stmt]) -> Iterator[tuple[ast.expr | None, ast.expr
             yield node.target, node.value
         elif isinstance(node, (ast.For, ast.AsyncFor)):
             yield node.target, node.iter
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            results = [value for target, value in _bound(node.body) if target is None]
+            yield from ((ast.Name(node.name, ast.Store()), result) for result in results)
         elif isinstance(node, (ast.With, ast.AsyncWith)):
             for item in node.items:
                 if item.optional_vars is not None:

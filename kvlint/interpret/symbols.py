@@ -7,6 +7,7 @@ import re
 
 from kvlint.catalogue.model import Holder
 from kvlint.interpret.context import Context, Env, Frame, module_frame
+from kvlint.interpret.names import is_overload
 from kvlint.interpret.values import (
     NOTHING,
     UNKNOWN,
@@ -32,7 +33,7 @@ from kvlint.source.index import Assigned, Binding, Imported, Module, functions_a
 BUILTINS = frozenset(
     "bool bytes classmethod dict enumerate filter float frozenset getattr hasattr int "
     "isinstance issubclass iter len list map max min next object property range reversed "
-    "set setattr sorted staticmethod str sum super tuple type vars zip print locals".split()
+    "set setattr slice sorted staticmethod str sum super tuple type vars zip print locals".split()
 )
 
 
@@ -67,7 +68,8 @@ def _global_value(ctx: Context, module: Module, name: str) -> Value:
             if isinstance(binding, Assigned) and binding.scope is not None
         ]
     else:
-        parts = [binding_value(ctx, module, binding) for binding in bindings]
+        declaring = [each for each in bindings if isinstance(each, ast.AST) and is_overload(each)]
+        parts = [binding_value(ctx, module, binding) for binding in declaring or bindings]
         parts = [part for part in parts if not _is_elsewhere(ctx, part)] or parts
     return _settled(parts)
 

@@ -58,6 +58,8 @@ class Use:
     """How many leading arguments of the call are no arguments of the method: self, where it is
     named by its class."""
     count: int = 0
+    others: tuple[str, ...] = ()
+    """Other names that it may be used under here: `getattr(pool, name)` in a loop over texts."""
     through_super: bool = False
     """Called through `super()`, on the class, or under another name: not as written here."""
 
@@ -67,6 +69,8 @@ class Recorder:
     """Collects uses; a place seen again (a loop's second round) replaces what was seen first."""
 
     uses: dict[tuple[ast.AST, str], Use] = field(default_factory=dict)
+    given: dict[ast.Attribute, Value] = field(default_factory=dict)
+    """Targets of assignments to attributes, with what the object was."""
 
     def add(self, use: Use) -> None:
         self.uses[(use.node, use.kind)] = use

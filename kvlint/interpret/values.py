@@ -29,13 +29,17 @@ class Instance:
     """An object of class `cls` (a qualified name), or of a subclass unless `exact`.
 
     `minus` are classes that narrowing has ruled out, their subclasses too. `owner` tells of a
-    sub-pool which attribute of which parent class it was read from.
+    sub-pool which attribute of which parent class it was read from. `held` are attributes as they
+    were given when the object was made; `typed` are the arguments of a generic class, by the names
+    of its type parameters.
     """
 
     cls: str
     exact: bool = False
     minus: frozenset[str] = frozenset()
     owner: tuple[str, str] | None = None
+    held: tuple[tuple[str, Value], ...] = ()
+    typed: tuple[tuple[str, Value], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +76,14 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function of the project; `self_value` and `cls` where it is a bound method."""
+    """A function of the project; `self_value` and `cls` where it is a bound method. `outer` are
+    the environments that one defined in another function sees, innermost first."""
 
     module: Module
     node: ast.FunctionDef | ast.AsyncFunctionDef
     cls: ClassInfo | None = None
     self_value: Value | None = None
+    outer: tuple[dict[str, Value], ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +94,14 @@ class PoolMethod:
     name: str
     unbound: bool = False
     """Named by its class: the first argument of a call is the object."""
+
+
+@dataclass(frozen=True, slots=True)
+class Getter:
+    """`attrgetter(name)`, or `methodcaller(name, ...)` where it calls what it gets."""
+
+    name: str
+    calls: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +171,7 @@ Atom = (
     | Constant
     | Function
     | PoolMethod
+    | Getter
     | HolderCall
     | External
     | Elements
@@ -198,11 +213,16 @@ def join(values: Iterable[Value]) -> Value:
     """The union. Unknown absorbs."""
     atoms: set[Atom] = set()
     evidence: dict[Evidence, None] = {}
+    parts: list[Value] = []
     for each in values:
         if each.atoms is None:
             return UNKNOWN
         atoms |= each.atoms
+        parts.append(each)
         evidence.update(dict.fromkeys(each.evidence))
+    for step in [step for step in evidence if step.narrows]:
+        if any(part.atoms and step not in part.evidence for part in parts):
+            del evidence[step]
     if len(atoms) > MAX_ATOMS:
         return UNKNOWN
     if len(atoms) > 1:
@@ -288,3 +308,19 @@ def item_of(known: Value, index: int | str | None) -> Value:
         else:
             return UNKNOWN
     return join(parts) if parts else UNKNOWN
+
+
+def future_of(known: Value) -> Value:
+    """A task or future of a value: what it gives when it is awaited or asked for its result."""
+    if not known.known or awaited(known) is not known:
+        return known
+    result = value(HolderCall(known))
+    return value(Instance("asyncio.Future", held=(("__await__", result), ("result", result))))
+
+
+def awaited(known: Value) -> Value:
+    """What awaiting gives. Coroutines count as what they return."""
+    atom = only(known)
+    result = dict(atom.held).get("__await__") if isinstance(atom, Instance) else None
+    called = only(result) if result is not None else None
+    return called.result if isinstance(called, HolderCall) else known

@@ -21,6 +21,7 @@ from pathlib import Path
 
 from kvlint.findings import FileError
 from kvlint.source.text import SourceError, SourceFile, decode_source, read_source
+from kvlint.source.type_comments import annotate, has_type_comments
 
 MAX_DEPTH_ERROR = "is nested too deeply to be checked"
 
@@ -116,6 +117,9 @@ def parse(source: SourceFile) -> ast.Module:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SyntaxWarning)
             warnings.simplefilter("ignore", DeprecationWarning)
+            if has_type_comments(source.text):
+                with suppress(SyntaxError):  # of a comment: the text may be well without them
+                    return annotate(ast.parse(source.text, type_comments=True))
             return ast.parse(source.text, filename=str(source.path))
     except SyntaxError as error:
         message = newer_syntax(source.text, source.line(error.lineno or 0)) or error.msg
