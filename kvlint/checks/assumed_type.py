@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from kvlint.checks.asked import Asked, finding
 from kvlint.checks.given import may_be_given
 from kvlint.findings import Finding
+from kvlint.fixing.places import path_to
 from kvlint.interpret.handlers import catches
 from kvlint.interpret.pool_sets import PoolSet, short
 from kvlint.interpret.uses import Use
@@ -69,7 +70,17 @@ def _by_other(asked: Asked, rule: Rule, use: Use, pools: PoolSet) -> Iterator[Fi
         f" pool: {short(lacking[0])} has no `{use.name}`"
     )
     raises = _raises(lacking[0], use.name)
-    yield finding(asked, rule, use, pools, message, at_most="warning", node=use.node, raises=raises)
+    node = _test_around(asked, use, path) or use.node
+    yield finding(asked, rule, use, pools, message, at_most="warning", node=node, raises=raises)
+
+
+def _test_around(asked: Asked, use: Use, path: str) -> ast.expr | None:
+    """The `isinstance(allocator, ...)` of the `if` around the use: what has to be another test."""
+    for node in reversed(path_to(asked.module.tree, use.node)):
+        for call in ast.walk(node.test) if isinstance(node, (ast.If, ast.IfExp)) else ():
+            if isinstance(call, ast.Call) and call.args and ast.unparse(call.args[0]) == path:
+                return call
+    return None
 
 
 def _raises(cls: str, name: str) -> str:
