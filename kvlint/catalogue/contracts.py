@@ -4,7 +4,7 @@ from requests to tokens, attention backends; and the attributes of what holds po
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from pathlib import Path
 
@@ -89,7 +89,7 @@ def _is(qualname: str, name: str) -> bool:
 
 
 def _holder(
-    program: Program, name: str, pools: Mapping[str, PoolClass], outside: set[str]
+    program: Program, name: str, pools: Mapping[str, PoolClass], outside: Set[str]
 ) -> dict[str, PoolClass]:
     """One flat class with all that an instance has: its methods, what any of them assigns, and
     what is assigned from outside. None where a base is not understood."""
@@ -131,12 +131,12 @@ def _text(path: Path) -> str:
 
 
 def _assigned_outside(texts: Sequence[str], variables: str) -> set[str]:
-    """Attributes that any module of the release assigns on such a variable."""
+    """Attributes that a module of the release assigns on such a variable, and that one reads: what
+    is only ever stored nobody can count on."""
     assigned = re.compile(rf"{variables}\.(\w+)(?:[ \t]*:[^=\n]+)?[ \t]*=(?!=)")
     by_name = re.compile(rf"setattr\([ \t\n]*{variables},[ \t\n]*[\"'](\w+)")
-    return {
-        match[1]
-        for text in texts
-        for pattern in (assigned, by_name)
-        for match in pattern.finditer(text)
-    }
+    read = re.compile(rf"{variables}\.(\w+)\b(?![ \t]*(?::[^=\n]+)?=(?!=))")
+    asked = re.compile(rf"(?:getattr|hasattr)\([ \t\n]*(?:\w+\.)*{variables},[ \t\n]*[\"'](\w+)")
+    stored = {name for text in texts for one in (assigned, by_name) for name in one.findall(text)}
+    used = {name for text in texts for one in (read, asked) for name in one.findall(text)}
+    return stored & used

@@ -166,10 +166,10 @@ def test_a_prefix_in_a_comment_is_told_from_a_misspelt_code(project: Path, kvlin
             f"x.py:1:8: KV003 suppression comment names {name!r}: a comment takes codes and names,"
             " no prefixes and no ALL\n"
         )
-    (project / "x.py").write_text("x = 1  # kvlint: ignore[KV1O1] why\n")
+    (project / "x.py").write_text("x = 1  # kvlint: ignore[KV110] why\n")
     done = kvlint("check", "x.py", "--output-format", "concise")
     assert done.out.startswith(
-        "x.py:1:8: KV003 suppression comment names an unknown rule 'KV1O1', did you mean KV101"
+        "x.py:1:8: KV003 suppression comment names an unknown rule 'KV110', did you mean KV"
     )
 
 
