@@ -1,5 +1,5 @@
 # The same commands as `python3 dev.py ...`, for those who like make.
-.PHONY: check test lint trees golden bench runtime
+.PHONY: check test lint trees golden bench fuzz runtime
 
 check:
 	python3 dev.py check $(FILES)
@@ -19,6 +19,10 @@ golden:
 
 bench:
 	python3 benchmarks/run.py
+
+# Hostile files, fixes, kills, repositories and rewritten programs: some forty minutes.
+fuzz:
+	.venv/bin/python -m tests.fuzz --seed $${SEED:-0}
 
 runtime:
 	.ci/runtime-env

@@ -28,11 +28,11 @@ class Shape:
         return f"({', '.join(parts)})"
 
 
-def shape_of(call: ast.Call, *, bound_by: int = 0) -> Shape:
-    """The shape of a call; `bound_by` leaves out that many leading positional arguments."""
+def shape_of(call: ast.Call) -> Shape:
+    """The shape of a call as it is written."""
     starred = [index for index, one in enumerate(call.args) if isinstance(one, ast.Starred)]
     return Shape(
-        positional=max(0, len(call.args) - len(starred) - bound_by),
+        positional=len(call.args) - len(starred),
         keywords=tuple(keyword.arg for keyword in call.keywords if keyword.arg is not None),
         star=bool(starred),
         double_star=any(keyword.arg is None for keyword in call.keywords),

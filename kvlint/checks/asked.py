@@ -44,7 +44,7 @@ class Asked:
         """The pool classes of a use's receiver (or of another value), as this module sees them.
         A method's own `self` may be a subclass from anywhere: a base calls what its subclasses
         add."""
-        own = isinstance(use.receiver, ast.Name) and any(
+        own = may_be_self(use) and any(
             isinstance(atom, Instance) and atom.cls == use.cls for atom in use.value.atoms or ()
         )
         return pool_set(self.ctx, use.value if known is None else known, self.module, own)
@@ -69,6 +69,15 @@ class Asked:
     def demands(self, method: str) -> tuple[Demand, ...]:
         """The calls of a method that this release of SGLang makes."""
         return demands_of(self.view.catalogue.version).get(method, ())
+
+
+def may_be_self(use: Use) -> bool:
+    """Whether the receiver may be the method's own object: under some name, or handed through an
+    expression. What an attribute holds is another object, and so is what was just made."""
+    if isinstance(use.receiver, ast.Name | ast.Attribute):
+        return isinstance(use.receiver, ast.Name)
+    atoms = use.value.atoms or ()
+    return any(isinstance(atom, Instance) and not atom.exact for atom in atoms)
 
 
 WRITERS = ("set_", "store_", "write_", "load_cpu_copy", "move_kv_cache")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kvlint.catalogue.binding import Refusal, refusal, shape_of
+from kvlint.catalogue.binding import Refusal, refusal
 from kvlint.checks.asked import Asked, finding, found_at
 from kvlint.checks.given import may_be_given
 from kvlint.findings import Evidence, Finding
@@ -48,9 +48,6 @@ def _method(asked: Asked, use: Use) -> Iterator[Finding]:
 def _refusals(asked: Asked, use: Use, pools: PoolSet) -> dict[str, Refusal]:
     """The classes whose parameters refuse; none where some class may accept the call. One that
     only raises, or has no such method, does not accept it either."""
-    if use.call is None:
-        return {}
-    shape = shape_of(use.call, bound_by=use.bound_by)
     found: dict[str, Refusal] = {}
     for cls in pools.classes:
         accessor = asked.view.accessor(cls, use.name)
@@ -63,7 +60,7 @@ def _refusals(asked: Asked, use: Use, pools: PoolSet) -> dict[str, Refusal]:
             return {}
         if accessor.kind == "guard":
             continue
-        reason = refusal(method.parameters, shape)
+        reason = refusal(method.parameters, use.shape)
         if reason is None:
             return {}
         found[cls] = reason
@@ -74,7 +71,7 @@ def _function(asked: Asked, use: Use) -> Iterator[Finding]:
     function = asked.view.catalogue.functions[use.name]
     if use.call is None or function.wrapped:
         return
-    reason = refusal(function.parameters, shape_of(use.call))
+    reason = refusal(function.parameters, use.shape)
     if reason is None:
         return
     for rule in asked.rules:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from kvlint.catalogue.binding import missing, refusal, shape_of, slots
+from kvlint.catalogue.binding import missing, refusal, slots
 from kvlint.catalogue.model import Method, Parameter
 from kvlint.catalogue.resolve import View
 from kvlint.checks.asked import Asked, found_at
@@ -33,7 +33,7 @@ def _constructed(asked: Asked, use: Use, call: ast.Call) -> Iterator[Finding]:
     known = [method.parameters for method in methods if method is not None]
     if not known or len(known) != len(classes):
         return
-    shape = shape_of(call, bound_by=use.bound_by)
+    shape = use.shape
     if any(len(missing(parameters, shape)) > ABBREVIATED for parameters in known):
         return
     reasons = [refusal(parameters, shape) for parameters in known]
@@ -52,6 +52,8 @@ def _constructed(asked: Asked, use: Use, call: ast.Call) -> Iterator[Finding]:
         return
     if any(asked.view.family([cls]) == "value" for cls in classes):
         return  # KVWriteLoc(swa_loc): the location of one space handed on as the only one
+    if use.given is not None:
+        return
     shifted = [_shifted(parameters, call, use.bound_by) for parameters in known]
     if all(shifted) and not any(reasons):
         argument, parameter = shifted[0] or ("", "")

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from kvlint.catalogue.families import family_of
 from kvlint.catalogue.resolve import ResolvedAccessor
-from kvlint.checks.asked import WRITERS, Asked, finding, in_family
+from kvlint.checks.asked import WRITERS, Asked, finding, in_family, may_be_self
 from kvlint.checks.given import may_be_given
 from kvlint.findings import Finding, Fix, Suggestion
 from kvlint.interpret.handlers import catches
@@ -77,7 +77,7 @@ def _called(asked: Asked, use: Use) -> Iterator[Finding]:
 
 def _is_hook(asked: Asked, use: Use, pools: PoolSet, accessor: ResolvedAccessor) -> bool:
     """A method that the project's class calls on itself and leaves to its subclasses."""
-    if use.through_super or not isinstance(use.receiver, ast.Name):
+    if use.through_super or not may_be_self(use):
         return False
     if all(part.declared != use.cls for part in pools.parts):
         return False

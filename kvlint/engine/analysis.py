@@ -7,6 +7,7 @@ import gc
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from kvlint.catalogue.model import Catalogue, Holder
@@ -30,6 +31,7 @@ from kvlint.checks import (
 )
 from kvlint.checks.asked import Asked, Check
 from kvlint.findings import FileError, Finding
+from kvlint.interpret.constants import constants
 from kvlint.interpret.context import Context
 from kvlint.interpret.uses import Recorder, Use
 from kvlint.launch.facts import LaunchRelease
@@ -267,7 +269,9 @@ def check_module(request: Request, context: Context, module: Module) -> tuple[Fi
         found += _asked(context, module, recorded(context, module), rules, request.rules)
     launching = [rule for rule in rules if rule.check == "launch" or rule.code == "KV301"]
     if launching:
-        found += launch.check_python(module.source, module.tree, launching, request.arguments)
+        stated = partial(constants, context, module)
+        tree, release = module.tree, request.arguments
+        found += launch.check_python(module.source, tree, launching, release, stated)
     return tuple(found)
 
 

@@ -68,7 +68,7 @@ def _demands_in(context: Context, module: Module, relative: str) -> Iterator[Dem
         seen.add(use.call)
         receivers = _receivers(context, module, use)
         if receivers and not use.through_super:
-            shape = shape_of(use.call, bound_by=use.bound_by)
+            shape = use.shape
             within = use.cls or "" if use.kind == "construct" else ""
             yield Demand(use.name, shape, receivers, relative, use.call.lineno, within)
     for node in ast.walk(module.tree):

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from kvlint.engine.analysis import RawResult, Request, relevant
 from kvlint.engine.seen import Seen, SeenFiles
-from kvlint.project.files import is_python
 from kvlint.source.index import ParseError, digest, parse
+from kvlint.source.languages import is_python
 from kvlint.source.text import MAX_BYTES, SourceError, decode_source
 
 THOROUGH_LIMIT = 100
@@ -53,7 +53,7 @@ def read_all(
             data, seen = _look(path, request, known)
         if seen is None or seen.matters:
             relevants.append(Relevant(path, seen))
-        elif data is not None and (seen.mentions or (thorough and is_python(path))):
+        elif data is not None and (seen.mentions or (thorough and is_python(path, data))):
             results.append(_irrelevant(path, data))
     return results, relevants
 
@@ -118,7 +118,7 @@ def _irrelevant(path: Path, data: bytes) -> RawResult:
     except SourceError as error:
         return RawResult(path, None, error=error.error)
     try:
-        if is_python(path):
+        if is_python(path, data):
             parse(source)
     except ParseError as error:
         return RawResult(path, source, error=error.error)

@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from kvlint.findings import Edit, Finding
+from kvlint.source.languages import is_python
 from kvlint.source.text import SourceFile
 
 Recheck = Callable[[bytes], Sequence[Finding]]
-_PYTHON_SUFFIXES = (".py", ".pyi", ".pyw")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def fix_text(
 
     `findings` are those of `source`; `recheck` gives the findings of another text of this file.
     """
-    checker = _Checker(recheck, _is_python(source))
+    checker = _Checker(recheck, is_python(source.path, source.data))
     state = _run_passes(_State(source.data, tuple(findings)), checker, unsafe)
     more = 0
     if not unsafe and any(_is_unsafe(finding) for finding in state.findings):
@@ -171,12 +171,6 @@ def _moved(start: int, edits: Sequence[Edit]) -> int:
     """Where an offset lies after the edits before it."""
     before = (edit for edit in edits if edit.start < start)
     return start + sum(len(edit.replacement) - (edit.end - edit.start) for edit in before)
-
-
-def _is_python(source: SourceFile) -> bool:
-    """By its ending; a text without one is Python where it reads as that."""
-    suffix = source.path.suffix.lower()
-    return suffix in _PYTHON_SUFFIXES or (not suffix and _parses(source.data))
 
 
 def _parses(data: bytes) -> bool:

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from kvlint.findings import Applicability, Edit, Fix
+from kvlint.findings import Applicability, Fix
+from kvlint.source.edits import edit_of
 from kvlint.source.text import SourceFile
 
 Scope = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, ast.Module)
@@ -118,20 +119,9 @@ def make_fix(
     encoding does not give the same bytes back, so that offsets could not be trusted."""
     edits = []
     for change in changes:
-        edit = _edit(source, change)
+        edit = edit_of(source, change.start, change.end, change.text)
         if edit is None:
             return None
         edits.append(edit)
     applicability: Applicability = "unsafe" if reasons else "safe"
     return Fix(title, applicability, tuple(sorted(edits)), "; ".join(reasons))
-
-
-def _edit(source: SourceFile, change: Change) -> Edit | None:
-    try:
-        old = source.encode(source.text[change.start : change.end])
-        start = source.byte_offset(change.start)
-        new = source.encode(change.text)
-    except UnicodeEncodeError:
-        return None
-    end = start + len(old)
-    return Edit(start, end, new) if source.data[start:end] == old else None

@@ -36,6 +36,7 @@ from kvlint.interpret.values import (
     Items,
     ModuleObject,
     Nothing,
+    Partial,
     PoolMethod,
     Super,
     TypeOf,
@@ -325,6 +326,8 @@ def call_result(ctx: Context, called: Value) -> Value:
             parts.append(named_parts(atom, return_value(ctx, atom)))
         elif isinstance(atom, HolderCall):
             parts.append(atom.result)
+        elif isinstance(atom, Partial):
+            parts.append(call_result(ctx, atom.called))
         elif isinstance(atom, PoolMethod):
             parts.append(_accessor_result(ctx, atom))
         elif isinstance(atom, External) and atom.name in ctx.view.catalogue.functions:

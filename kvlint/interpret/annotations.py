@@ -147,7 +147,7 @@ ALIAS_NODES = (ast.Subscript, ast.BinOp, ast.Name, ast.Attribute, ast.Constant)
 
 
 def _subscript(frame: Frame, env: Env, node: ast.Subscript, depth: int) -> Value:
-    head = last_name(node.value)
+    head = _head(frame.module, node.value)
     arguments = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
 
     def of(argument: ast.expr) -> Value:
@@ -187,6 +187,15 @@ def _subscript(frame: Frame, env: Env, node: ast.Subscript, depth: int) -> Value
     from kvlint.interpret.generics import with_arguments
 
     return with_arguments(frame.ctx, made, [of(argument) for argument in arguments])
+
+
+def _head(module: Module, node: ast.expr) -> str:
+    """The name of a generic type, under whatever name it was imported: `Optional as Maybe`."""
+    name = last_name(node)
+    bindings = module.bindings.get(name, []) if isinstance(node, ast.Name) else []
+    if len(bindings) == 1 and isinstance(binding := bindings[0], Imported):
+        return binding.name or name
+    return name
 
 
 def _is_of_project(frame: Frame, made: Value) -> bool:

@@ -16,6 +16,7 @@ from kvlint.interpret.expressions import combined, evaluate
 from kvlint.interpret.functions import entry_env, run_function, self_value_of
 from kvlint.interpret.handlers import caught_by_try, caught_by_with
 from kvlint.interpret.interest import touches
+from kvlint.interpret.names import ENDING
 from kvlint.interpret.narrowing import TYPE_CHECKING, branches
 from kvlint.interpret.patterns import narrow_case
 from kvlint.interpret.slicing import has_walrus, names_in
@@ -143,9 +144,6 @@ def _never_returns(frame: Frame, node: ast.expr) -> bool:
         and ast.unparse(binding.returns).rpartition(".")[2] in ("NoReturn", "Never")
         for binding in bindings
     )
-
-
-ENDING = frozenset("sys.exit exit quit os._exit os.abort pytest.fail pytest.skip".split())
 
 
 def _assign(frame: Frame, env: Env, node: ast.Assign) -> Env:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import ast
 
+ENDING = frozenset("sys.exit exit quit os._exit os.abort pytest.fail pytest.skip".split())
+"""Functions that do not return."""
+
 
 def last_name(node: ast.expr) -> str:
     """`raises` of `pytest.raises`; empty for what is no name."""

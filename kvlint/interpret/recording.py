@@ -10,6 +10,7 @@ from kvlint.interpret.context import Env, Frame
 from kvlint.interpret.handlers import all_caught
 from kvlint.interpret.uses import Use, UseKind
 from kvlint.interpret.values import (
+    Atom,
     Buffer,
     ClassObject,
     External,
@@ -17,6 +18,7 @@ from kvlint.interpret.values import (
     Instance,
     Items,
     ModuleObject,
+    Partial,
     PoolMethod,
     Super,
     Value,
@@ -55,6 +57,7 @@ def _add(
     beside: tuple[tuple[str, str], ...] = (),
     bound_by: int = 0,
     count: int = 0,
+    given: Atom | None = None,
     others: tuple[str, ...] = (),
 ) -> None:
     if frame.recorder is None or frame.statement is None:
@@ -76,6 +79,7 @@ def _add(
             beside=beside,
             bound_by=bound_by,
             count=count,
+            given=given if isinstance(given, Partial) else None,
             through_super=through_super,
             others=others,
         )
@@ -132,7 +136,7 @@ def _is_replaced(env: Env, node: ast.Attribute) -> bool:
     return known is not None and not any(isinstance(a, Instance) for a in known.atoms or ())
 
 
-def record_bound(frame: Frame, node: ast.Call, called: Value) -> None:
+def record_bound(frame: Frame, node: ast.Call, called: Value, given: Atom | None = None) -> None:
     """A call of a pool's method that was taken from it before, or is named by its class."""
     methods = [atom for atom in called.atoms or () if isinstance(atom, PoolMethod)]
     names = sorted({method.name for method in methods})
@@ -158,6 +162,7 @@ def record_bound(frame: Frame, node: ast.Call, called: Value) -> None:
             through_super=named,
             others=tuple(names[1:]),
             bound_by=int(any(method.unbound for method in methods)),
+            given=given,
         )
 
 
@@ -170,16 +175,18 @@ def record_called_by_name(
         _add(frame, "access", node, node, base.because(step), name, call, through_super=True)
 
 
-def record_construction(frame: Frame, node: ast.Call, called: Value) -> None:
+def record_construction(
+    frame: Frame, node: ast.Call, called: Value, given: Atom | None = None
+) -> None:
     """A call of a class: of a pool, or of another family that the catalogue knows."""
     classes = [atom for atom in called.atoms or () if isinstance(atom, ClassObject) and atom.exact]
     if not classes or len(classes) != len(called.atoms or ()):
         _drop(frame, node, "construct")
     elif all(is_contract_class(frame.ctx, atom.cls) for atom in classes):
-        _add(frame, "construct", node, node.func, called, "__init__", node)
+        _add(frame, "construct", node, node.func, called, "__init__", node, given=given)
 
 
-def record_function(frame: Frame, node: ast.Call, called: Value) -> None:
+def record_function(frame: Frame, node: ast.Call, called: Value, given: Atom | None = None) -> None:
     """A call of a module function of SGLang that the catalogue knows."""
     atom = only(called)
     name = None
@@ -188,7 +195,7 @@ def record_function(frame: Frame, node: ast.Call, called: Value) -> None:
     elif isinstance(atom, Function) and atom.cls is None:
         name = f"{atom.module.name}.{atom.node.name}"
     if name is not None and name in frame.ctx.view.catalogue.functions:
-        _add(frame, "function", node, node.func, called, name, node)
+        _add(frame, "function", node, node.func, called, name, node, given=given)
 
 
 def record_unpacking(frame: Frame, target: ast.Tuple | ast.List, found: Value) -> None:

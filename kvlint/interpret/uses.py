@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from kvlint.interpret.values import Value
+from kvlint.catalogue.binding import Shape, shape_of
+from kvlint.interpret.values import Partial, Value
 
 UseKind = Literal[
     "access",
@@ -57,11 +58,30 @@ class Use:
     bound_by: int = 0
     """How many leading arguments of the call are no arguments of the method: self, where it is
     named by its class."""
+    given: Partial | None = None
+    """The `partial` that was called, with the arguments it holds already."""
     count: int = 0
     others: tuple[str, ...] = ()
     """Other names that it may be used under here: `getattr(pool, name)` in a loop over texts."""
     through_super: bool = False
     """Called through `super()`, on the class, or under another name: not as written here."""
+
+    @property
+    def shape(self) -> Shape:
+        """The arguments that the method or class gets; none where the use is no call."""
+        if self.call is None:
+            return Shape()
+        written = shape_of(self.call)
+        given = self.given
+        if given is None:
+            positional = max(0, written.positional - self.bound_by)
+            return replace(written, positional=positional)
+        return Shape(
+            max(0, given.positional + written.positional - self.bound_by),
+            tuple(dict.fromkeys((*given.keywords, *written.keywords))),
+            written.star or given.starred,
+            written.double_star or given.starred,
+        )
 
 
 @dataclass(eq=False)

@@ -105,6 +105,16 @@ class Getter:
 
 
 @dataclass(frozen=True, slots=True)
+class Partial:
+    """`functools.partial(called, ...)`, with so many positional arguments and these keywords."""
+
+    called: Value
+    positional: int = 0
+    keywords: tuple[str, ...] = ()
+    starred: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class HolderCall:
     """A function or method that the catalogue lists as a holder: calling it gives `result`."""
 
@@ -171,6 +181,7 @@ Atom = (
     | Constant
     | Function
     | PoolMethod
+    | Partial
     | Getter
     | HolderCall
     | External

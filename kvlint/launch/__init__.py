@@ -20,6 +20,7 @@ from kvlint.source.text import SourceFile
 
 if TYPE_CHECKING:
     from kvlint.launch.facts import LaunchRelease
+    from kvlint.launch.python_program import Constants
 
 __all__ = [
     "LAUNCH_NAMES",
@@ -32,11 +33,16 @@ __all__ = [
 
 
 def check_python(
-    source: SourceFile, tree: ast.Module, rules: Sequence[Rule], release: LaunchRelease
+    source: SourceFile,
+    tree: ast.Module,
+    rules: Sequence[Rule],
+    release: LaunchRelease,
+    constants: Constants,
 ) -> tuple[Finding, ...]:
-    """The findings of the launch rules in one Python file, in order."""
+    """The findings of the launch rules in one Python file, in order. `constants`: what a name or
+    attribute of its module can be, where that is texts or numbers and nothing else."""
     if not is_worth_following(source.data) and not may_hold_a_backend(source.data):
         return ()
     from kvlint.launch.python_files import check
 
-    return check(source, tree, rules, release)
+    return check(source, tree, rules, release, constants)

@@ -6,7 +6,7 @@ Places are character offsets into `SourceFile.text`; edits become bytes in `judg
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Final, Literal
 
@@ -22,6 +22,16 @@ class Unknown(Enum):
 UNKNOWN: Final = Unknown.VALUE
 Value = str | int | float | bool | None | Unknown
 Spelling = Literal["word", "python", "yaml"]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Values of which the text shows that it is one of them or, with `each`, that every one is used
+    in its turn. The choice of one `origin` is the same wherever it stands."""
+
+    values: tuple[Value, ...]
+    origin: int
+    each: bool = False
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -45,6 +55,8 @@ class Argument:
     removal: Place | None = None
     quoted: bool = False
     """`value_place` is the inside of a string literal."""
+    choice: Choice | None = None
+    """What the value can be, where it is not one alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +120,7 @@ class Word:
     opaque: bool = False
     removal: Place | None = None
     elsewhere: bool = False
+    choice: Choice | None = None
 
     @property
     def known_start(self) -> str:
@@ -172,6 +185,7 @@ def _read_option(words: Sequence[Word], position: int, facts: LaunchFacts, argv:
         place,
         follower.part(0),
         removal=_joint_removal(word, follower),
+        choice=_typed_choice(field_name, follower.choice),
     )
     if follower.opaque:
         argv.complete = False
@@ -198,6 +212,13 @@ def _typed(field_name: str, text: str | None) -> Value:
         except ValueError:
             return UNKNOWN
     return text
+
+
+def _typed_choice(field_name: str, choice: Choice | None) -> Choice | None:
+    if choice is None:
+        return None
+    values = tuple(_typed(field_name, str(value)) for value in choice.values)
+    return replace(choice, values=values)
 
 
 def typed_setting(field_name: str, text: str) -> Value:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from kvlint.findings import FileError, Finding
 from kvlint.launch.relevance import is_worth_following, may_hold_a_backend
 from kvlint.rules.rule import Rule
+from kvlint.source.languages import is_python
 from kvlint.source.text import SourceError, SourceFile
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def is_launch_file(path: Path) -> bool:
 
 def is_candidate(path: Path, data: bytes) -> bool:
     """Whether a file is worth reading: it names one of the options that the rules are about."""
-    if path.suffix in (".py", ".pyi"):
+    if is_python(path, data):
         return is_worth_following(data) or may_hold_a_backend(data)
     return is_launch_file(path) and any(flag in data for flag in _FLAGS)
 

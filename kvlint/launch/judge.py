@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from kvlint.findings import Edit, Evidence, Finding, Fix, Severity, Span, Suggestion
+from kvlint.findings import Evidence, Finding, Fix, Severity, Span, Suggestion
 from kvlint.launch.arguments import (
     UNKNOWN,
     Addition,
@@ -24,6 +24,7 @@ from kvlint.launch.arguments import (
 )
 from kvlint.launch.facts import NOOP_FLAG, LaunchFacts, releases_with_backend
 from kvlint.rules.rule import Rule
+from kvlint.source.edits import edit_of
 from kvlint.source.text import SourceFile
 
 BACKEND, PRECONDITION, DECODE, CHOICE, WITHOUT_FA = "KV302", "KV303", "KV304", "KV305", "KV306"
@@ -353,18 +354,7 @@ def _additions(case: Case, missing: Sequence[tuple[str, Value]]) -> Fix | None:
     return _fix(case, f"add {names}", edits)
 
 
-def _fix(case: Case, title: str, edits: Iterable[tuple[Place, str]]) -> Fix:
-    source = case.source
-    return Fix(
-        title,
-        "unsafe",
-        tuple(
-            Edit(
-                source.byte_offset(place.start),
-                source.byte_offset(place.end),
-                source.encode(text),
-            )
-            for place, text in edits
-        ),
-        _REASON,
-    )
+def _fix(case: Case, title: str, changes: Iterable[tuple[Place, str]]) -> Fix | None:
+    edits = [edit_of(case.source, place.start, place.end, text) for place, text in changes]
+    known = [edit for edit in edits if edit is not None]
+    return Fix(title, "unsafe", tuple(known), _REASON) if len(known) == len(edits) else None

@@ -33,6 +33,7 @@ from kvlint.launch.python_values import (
     Known,
     ListOf,
     Member,
+    OneOf,
     Partial,
     Symbol,
     Target,
@@ -68,6 +69,7 @@ _SHELLS = frozenset(
 _REMOTE_SHELLS = frozenset({"run", "exec", "exec_command", "execute", "system", "send_keys"})
 _CLIENTS = frozenset({"Client", "OpenAI", "AsyncOpenAI", "AsyncClient"})
 _POSTS = frozenset({"post", "request", "urlopen", "stream", "Request", "async_request"})
+_STATED = Known | OneOf
 _ORDER = ("model", "base_url", "timeout", "api_key", "other_args")
 
 
@@ -202,14 +204,53 @@ class Calls:
         positional: list[Element],
         keywords: DictOf,
     ) -> Evaluated:
-        """A function of this file; read again with the engines and clients that it is given."""
-        names = [*definition.args.posonlyargs, *definition.args.args]
-        given = {name.arg: e.value for name, e in zip(names, positional, strict=False)}
-        given.update({name: entry.value for name, entry in keywords.entries.items()})
-        followed = {n: v for n, v in given.items() if isinstance(v, Config | Client)}
+        """A function of this file; read again with the engines, clients and constants that it is
+        given."""
+        given = self.bound(definition, positional, keywords)
+        followed = {n: v for n, v in given.items() if isinstance(v, Config | Client | _STATED)}
+        engines = self.program.engines
+        if any(isinstance(value, _STATED) for value in followed.values()):
+            self.program.engines = {}
         value, started = self.program.definitions.function_result(definition, given=followed)
         self.program.servers.extend(started)
+        if self.program.engines is not engines:
+            made, self.program.engines = self.program.engines, engines
+            self.keep(made, value)
         return copied(value)
+
+    def bound(
+        self, definition: FunctionNode, positional: list[Element], keywords: DictOf
+    ) -> dict[str, Evaluated]:
+        """Parameters by what a call gives them, and constants by default."""
+        arguments = definition.args
+        names = [*arguments.posonlyargs, *arguments.args]
+        given = {name.arg: e.value for name, e in zip(names, positional, strict=False)}
+        own = {name.arg for name in (*names, *arguments.kwonlyargs)}
+        given.update({n: entry.value for n, entry in keywords.entries.items() if n in own})
+        stated = any(isinstance(value, _STATED) for value in given.values())
+        if not stated or not keywords.complete or any(e.expanded for e in positional):
+            return given
+        filled = names[len(names) - len(arguments.defaults) :]
+        defaults = [*zip(filled, arguments.defaults, strict=True)]
+        defaults += [
+            (name, default)
+            for name, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+            if default is not None
+        ]
+        for name, default in defaults:
+            if isinstance(default, ast.Constant):
+                given.setdefault(name.arg, self.program.evaluate(default))
+        return given
+
+    def keep(self, made: dict[int, Config], result: Evaluated) -> None:
+        """Engines of one call of a function: another call makes others of the same expressions.
+        What is handed back may change yet."""
+        for origin, config in made.items():
+            handed_back = isinstance(result, Config) and result.origin is config.origin
+            if (handed_back and config.kind == "args") or origin in self.program.engines:
+                self.program.engines[origin] = config
+            elif not config.guarded:
+                self.program.launches.append(config.configuration(self.program.plugins))
 
     def member(
         self,
@@ -355,7 +396,8 @@ class Calls:
 
     def option(self, name: str, value: Evaluated, node: ast.AST, value_node: ast.expr) -> Argument:
         held: Value = value.value if isinstance(value, Known) else UNKNOWN
-        return keyword_argument(self.program.source, name, held, node, value_node)
+        stated = keyword_argument(self.program.source, name, held, node, value_node)
+        return replace(stated, choice=value.choice) if isinstance(value, OneOf) else stated
 
     def set_option(
         self, config: Config, name: str, value: Evaluated, target: ast.AST, node: ast.expr

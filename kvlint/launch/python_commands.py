@@ -30,6 +30,7 @@ from kvlint.launch.python_values import (
     Known,
     ListOf,
     Member,
+    OneOf,
     Server,
     Symbol,
     Text,
@@ -117,6 +118,8 @@ class Commands:
                 return Word(str(held), place, offsets)
             case Text(parts=(str(head), *_)):
                 return Word(None, place, start=head)
+            case OneOf(choice=choice):
+                return Word(None, place, choice=choice)
         return Word(None, place, opaque=element.expanded)
 
     def started(self, configuration: LaunchConfiguration, address: Address | None) -> Evaluated:

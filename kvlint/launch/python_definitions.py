@@ -72,20 +72,21 @@ class Definitions:
         node: FunctionNode,
         owner: Attributes | None = None,
         given: Mapping[str, Evaluated] | None = None,
+        set_up: bool = False,
     ) -> tuple[Evaluated, list[Server]]:
         """What a function returns or yields, and the servers that it starts. Read once, except
-        where some parameters are `given`."""
+        where some parameters are `given`, and only where it matters or sets up what does."""
         once = owner is None and not given
         known = self.program.results.get(id(node)) if once else None
         if known is not None:
             return known
-        if id(node) in self.program.running or not self.matters(node):
+        if id(node) in self.program.running or not (set_up or self.matters(node)):
             return Symbol(f"result:{node.name}:{id(node)}"), []
         self.program.running.add(id(node))
         scope, servers, guarded = self.program.scope, self.program.servers, self.program.guarded
         self.program.scope = Scope(outer=self.program.module)
         self.program.servers = list(servers)
-        self.program.guarded = int(node.name in self.program.expected)
+        self.program.guarded = int(node.name in self.program.expected) + (guarded if given else 0)
         self.bind_parameters(node, owner)
         self.program.scope.names.update(given or {})
         with self.program.decoder.within(node):
@@ -148,8 +149,10 @@ class Definitions:
             attributes.values = self.program.scope.names
             self.program.scope = scope
         servers = list(self.program.servers)
+        followed = any(self.matters(method) for method in methods.values())
         for name in [n for n in _SETUPS if n in methods]:
-            self.program.servers.extend(self.function_result(methods[name], attributes)[1])
+            done = self.function_result(methods[name], attributes, set_up=followed)
+            self.program.servers.extend(done[1])
         outer_fixtures = dict(self.program.fixtures)
         for name, method in methods.items():
             if is_fixture(method):

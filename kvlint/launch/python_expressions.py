@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
 from kvlint.launch.arguments import UNKNOWN
@@ -17,11 +18,13 @@ from kvlint.launch.python_values import (
     Known,
     ListOf,
     Member,
+    OneOf,
     SelfOf,
     Server,
     Symbol,
     Target,
     Text,
+    one_of,
 )
 
 if TYPE_CHECKING:
@@ -44,9 +47,9 @@ class Expressions:
             case ast.Constant(value=str() | int() | float() | bool() | None as value):
                 return Known(value, node)
             case ast.Name(id=name):
-                return self.name(name)
+                return self.stated_elsewhere(self.name(name), node)
             case ast.Attribute(value=owner, attr=attr):
-                return self.attribute(self.evaluate(owner), attr)
+                return self.stated_elsewhere(self.attribute(self.evaluate(owner), attr), node)
             case ast.Call():
                 return self.program.calls.call(node)
             case ast.List() | ast.Tuple() | ast.Set():
@@ -95,6 +98,28 @@ class Expressions:
         if isinstance(value, Config) and self.program.guarded:
             value.guarded = True
         return value if value is not None else Symbol(f"name:{name}")
+
+    def stated_elsewhere(self, value: Evaluated, node: ast.Name | ast.Attribute) -> Evaluated:
+        """A constant of another module, or of a class, in place of its name."""
+        match value:
+            case Target(name=name) if not name.startswith(("sglang.", "os.", "sys.")):
+                pass
+            case Member(owner=Symbol(name=name)) if name.startswith("class:"):
+                pass
+            case Symbol(name=name) if name.startswith("class:") and isinstance(node, ast.Attribute):
+                pass
+            case _:
+                return value
+        if isinstance(node, ast.Attribute) and self.is_assigned(node.attr):
+            return value
+        options = [Known(constant, node) for constant in self.program.constants(node)]
+        found = one_of(options, id(node))
+        return found if found is not None else value
+
+    def is_assigned(self, attribute: str) -> bool:
+        """Whether the file gives some object an attribute of that name."""
+        text = self.program.source.text
+        return re.search(rf"\.{re.escape(attribute)}\s*=[^=]", text) is not None
 
     def attribute(self, owner: Evaluated, attr: str) -> Evaluated:
         match owner:
@@ -280,13 +305,10 @@ class Expressions:
         return Symbol(f"comparison:{id(node)}")
 
     def either(self, node: ast.expr, parts: list[ast.expr]) -> Evaluated:
-        values = [self.evaluate(part) for part in parts]
-        first = values[0]
-        if isinstance(first, Known) and all(
-            isinstance(value, Known) and value.value == first.value for value in values
-        ):
-            return first
-        return Symbol(f"either:{id(node)}")
+        known = one_of([self.evaluate(part) for part in parts], id(node))
+        if isinstance(node, ast.BoolOp) and isinstance(known, OneOf):
+            return Symbol(f"either:{id(node)}")
+        return known if known is not None else Symbol(f"either:{id(node)}")
 
     def item(self, node: ast.Subscript, owner: Evaluated, key: Evaluated) -> Evaluated:
         match owner, key:
@@ -303,8 +325,11 @@ class Expressions:
         names = self.program.scope.names
         self.program.scope.names = dict(names)
         for generator in node.generators:
-            self.evaluate(generator.iter)
-            self.program.assign(generator.target, Symbol(f"each:{id(generator)}"), None)
+            items = self.evaluate(generator.iter)
+            each: Evaluated = Symbol(f"each:{id(generator)}")
+            if isinstance(generator.target, ast.Name) and not generator.ifs:
+                each, _ = self.program.in_turn(items, generator.target.id, [ast.Expr(node)])
+            self.program.assign(generator.target, each, None)
             for condition in generator.ifs:
                 self.evaluate(condition)
         if isinstance(node, ast.DictComp):

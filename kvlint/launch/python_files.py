@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 
 from kvlint.findings import Finding
 from kvlint.launch.backend_writes import backend_writes
+from kvlint.launch.choices import judge_all
 from kvlint.launch.facts import LaunchRelease
 from kvlint.launch.file_types import distinct
-from kvlint.launch.judge import Case, judge, launch_rules
-from kvlint.launch.python_program import Program
+from kvlint.launch.judge import Case, launch_rules
+from kvlint.launch.python_program import Constants, Program
 from kvlint.launch.relevance import is_worth_following
 from kvlint.rules.rule import Rule
 from kvlint.source.text import SourceFile
@@ -26,21 +27,25 @@ _REGISTERING_BYTES = tuple(name.encode() for name in _REGISTERING)
 
 
 def check(
-    source: SourceFile, tree: ast.Module, rules: Sequence[Rule], release: LaunchRelease
+    source: SourceFile,
+    tree: ast.Module,
+    rules: Sequence[Rule],
+    release: LaunchRelease,
+    constants: Constants,
 ) -> tuple[Finding, ...]:
     """Findings of the launch rules and, for attention backends, of KV301."""
     findings = list(backend_writes(source, tree, rules))
     chosen = launch_rules(rules)
     if chosen and is_worth_following(source.data):
         facts = release.facts()
-        program = Program(source, facts, chosen, registered_backends(tree, source.data))
+        program = Program(source, facts, chosen, registered_backends(tree, source.data), constants)
         try:
             configurations = program.run(tree)
         except RecursionError:
             # An expression nested deeper than Python's stack: nothing is known about it.
             return distinct(findings)
         for configuration in configurations:
-            findings.extend(judge(Case(source, facts, chosen, configuration)))
+            findings.extend(judge_all(Case(source, facts, chosen, configuration)))
         findings.extend(program.decodes)
     return distinct(_with_statements(tree, findings))
 

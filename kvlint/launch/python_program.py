@@ -7,8 +7,9 @@ ways agree. Functions are read once, with parameters that are not known.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from kvlint.findings import Finding
 from kvlint.launch.arguments import LaunchConfiguration
@@ -19,9 +20,12 @@ from kvlint.launch.python_calls import Calls
 from kvlint.launch.python_definitions import Definitions
 from kvlint.launch.python_expressions import Expressions
 from kvlint.launch.python_syntax import (
+    asks_about,
     assigned_names,
     called_for_errors,
     classes_in,
+    constants_assigned,
+    ends_early,
     expects_errors,
     expects_refusals,
     functions_in,
@@ -43,10 +47,14 @@ from kvlint.launch.python_values import (
     Target,
     fork,
     joined,
+    one_of,
 )
 from kvlint.rules.rule import Rule
 from kvlint.source.text import SourceFile
 
+TRY_STAR: tuple[type[ast.stmt], ...] = (ast.TryStar,) if hasattr(ast, "TryStar") else ()
+Constants = Callable[[ast.expr], tuple[str | int | bool, ...]]
+"""The constants that a name or attribute of the module can be, as the inference knows them."""
 _MISSING_MODULE = ("ImportError", "ModuleNotFoundError")
 _EXPECTING = frozenset({"raises", "assertRaises", "assertRaisesRegex", "suppress"})
 
@@ -60,7 +68,9 @@ class Program:
         facts: LaunchFacts,
         rules: Mapping[str, Rule],
         plugins: frozenset[str],
+        constants: Constants,
     ) -> None:
+        self.constants = constants
         self.source, self.facts, self.plugins = source, facts, plugins
         self.module = Scope()
         self.scope = self.module
@@ -135,6 +145,8 @@ class Program:
             case ast.With(items=items, body=body) | ast.AsyncWith(items=items, body=body):
                 self.with_block(items, body)
             case ast.Try():
+                self.try_block(node)
+            case _ if isinstance(node, TRY_STAR):
                 self.try_block(node)
             case ast.Match(subject=subject, cases=cases):
                 self.evaluate(subject)
@@ -228,7 +240,7 @@ class Program:
             for attributes, values in saved:
                 attributes.values = fork(values)
             self.block(body)
-            if body and leaves(body[-1]):
+            if leaves(body):
                 self.settle(self.scope.names.values())
                 continue
             ends.append(self.scope.names)
@@ -254,16 +266,43 @@ class Program:
                 self.dicts[id(value.node)] = value
 
     def loop(self, node: ast.For | ast.AsyncFor | ast.While) -> None:
+        rest: Evaluated = Symbol(f"each:{id(node)}")
         if isinstance(node, ast.While):
             self.evaluate(node.test)
         else:
-            self.evaluate(node.iter)
-            self.assign(node.target, Symbol(f"each:{id(node)}"), None)
+            items = self.evaluate(node.iter)
+            self.assign(node.target, rest, None)
+            if isinstance(node.target, ast.Name):
+                each, rest = self.in_turn(items, node.target.id, node.body)
+                self.assign(node.target, each, None)
         for name in assigned_names(node.body):
             if name in self.scope.names:
-                self.scope.names[name] = Symbol(f"loop:{name}:{id(node)}")
+                self.scope.names[name] = self.changed_by(node, name)
         self.branches([node.body, []])
+        if isinstance(node, ast.For | ast.AsyncFor) and isinstance(node.target, ast.Name):
+            self.assign(node.target, rest, None)
         self.block(node.orelse)
+
+    def in_turn(
+        self, items: Evaluated, name: str, body: Sequence[ast.stmt]
+    ) -> tuple[Evaluated, Evaluated]:
+        """What the target of a loop holds in it and after it: the constants of a display."""
+        unknown = Symbol(f"each:{name}:{id(body)}")
+        whole = isinstance(items, ListOf) and not any(item.expanded for item in items.items)
+        if not whole or not isinstance(items, ListOf) or asks_about(body, name):
+            return unknown, unknown
+        values = [item.value for item in items.items]
+        each = one_of(values, id(body), each=not ends_early(body))
+        after = one_of(values, id(body))
+        return each or unknown, after or unknown
+
+    def changed_by(self, node: ast.stmt, name: str) -> Evaluated:
+        """What a name that a loop's body assigns holds where the body starts."""
+        body: Sequence[ast.stmt] = getattr(node, "body", ())
+        stated = constants_assigned(body, name) or []
+        options = [self.scope.names[name], *(self.evaluate(constant) for constant in stated)]
+        known = one_of(options, hash((id(node), name))) if stated else None
+        return known if known is not None else Symbol(f"loop:{name}:{id(node)}")
 
     def with_block(self, items: Sequence[ast.withitem], body: Sequence[ast.stmt]) -> None:
         guards = 0
@@ -276,7 +315,7 @@ class Program:
         with self.guard(bool(guards)):
             self.block(body)
 
-    def try_block(self, node: ast.Try) -> None:
+    def try_block(self, node: Any) -> None:
         before = self.snapshot()
         with self.guard(any(expects_errors(handler) for handler in node.handlers)):
             self.block(node.body)
@@ -288,7 +327,7 @@ class Program:
                 continue
             self.scope.names = fork(failed)
             self.block(handler.body)
-            if not (handler.body and leaves(handler.body[-1])):
+            if not leaves(handler.body):
                 ends.append(self.scope.names)
         self.scope.names = _joined_names(ends)
         self.settle(self.scope.names.values())

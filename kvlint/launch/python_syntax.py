@@ -5,14 +5,58 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Sequence
 
+from kvlint.interpret.names import ENDING
+
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 _CAUGHT = frozenset(
     {"Exception", "BaseException", "ValueError", "RuntimeError", "SystemExit", "AssertionError"}
 )
 
 
-def leaves(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.Return | ast.Raise | ast.Continue | ast.Break)
+def leaves(body: Sequence[ast.stmt]) -> bool:
+    """Whether the end of a block is not reached."""
+    last = body[-1] if body else None
+    match last:
+        case ast.Return() | ast.Raise() | ast.Continue() | ast.Break():
+            return True
+        case ast.Expr(value=ast.Call(func=function)):
+            return ast.unparse(function) in ENDING
+        case ast.If(body=first, orelse=second):
+            return leaves(first) and leaves(second)
+        case ast.With(body=inner) | ast.AsyncWith(body=inner):
+            managers = [name_of(item.context_expr) for item in last.items]
+            return leaves(inner) and "suppress" not in managers
+    return False
+
+
+def constants_assigned(body: Sequence[ast.stmt], name: str) -> list[ast.Constant] | None:
+    """What a block assigns to a name, where that is nothing but constants; None otherwise."""
+    stores = 0
+    found: list[ast.Constant] = []
+    for node in (inner for statement in body for inner in ast.walk(statement)):
+        if isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load):
+            stores += 1
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
+            targets = [t for t in node.targets if isinstance(t, ast.Name) and t.id == name]
+            found += [node.value] * len(targets)
+    return found if found and len(found) == stores else None
+
+
+def asks_about(body: Sequence[ast.stmt], name: str) -> bool:
+    """Whether a condition of a block speaks of a name."""
+    tests = [
+        getattr(node, "test", None) or getattr(node, "subject", None)
+        for statement in body
+        for node in ast.walk(statement)
+    ]
+    read = (part for test in tests if test is not None for part in ast.walk(test))
+    return any(isinstance(part, ast.Name) and part.id == name for part in read)
+
+
+def ends_early(body: Sequence[ast.stmt]) -> bool:
+    """Whether a loop's body may leave the loop before it has seen every item."""
+    inner = (node for statement in body for node in ast.walk(statement))
+    return any(isinstance(node, ast.Break | ast.Return | ast.Raise) for node in inner)
 
 
 def expects_errors(handler: ast.ExceptHandler) -> bool:

@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from kvlint.launch.arguments import UNKNOWN, Addition, Argument, LaunchConfiguration, Value, Word
+from kvlint.launch.arguments import (
+    UNKNOWN,
+    Addition,
+    Argument,
+    Choice,
+    LaunchConfiguration,
+    Value,
+    Word,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +32,40 @@ class Known:
 
     value: str | int | float | bool | None
     node: ast.expr
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """One of some constants or, with `each`, every one of them in its turn."""
+
+    options: tuple[Known, ...]
+    origin: int
+    each: bool = False
+
+    @property
+    def choice(self) -> Choice:
+        return Choice(tuple(option.value for option in self.options), self.origin, self.each)
+
+
+MOST_OPTIONS = 8
+
+
+def one_of(values: Sequence[Evaluated | None], origin: int, each: bool = False) -> Evaluated | None:
+    """The constants that these values are, the same one only once; None where one is no constant,
+    or one that stands for several in turn."""
+    options: list[Known] = []
+    for value in values:
+        if isinstance(value, OneOf) and not value.each:
+            options.extend(value.options)
+        elif isinstance(value, Known):
+            options.append(value)
+        else:
+            return None
+    distinct = {(type(option.value), option.value): option for option in reversed(options)}
+    found = tuple(reversed(distinct.values()))
+    if not found or len(found) > MOST_OPTIONS:
+        return None
+    return found[0] if len(found) == 1 else OneOf(found, origin, each)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +207,7 @@ Address = tuple[str, str | int]
 Evaluated = (
     Symbol
     | Known
+    | OneOf
     | Text
     | Target
     | ListOf
@@ -238,9 +282,13 @@ def joined(name: str, first: Evaluated | None, second: Evaluated | None) -> Eval
             shared = {key: e for key, e in a.entries.items() if b.entries.get(key) == e}
             for key in (a.entries.keys() | b.entries.keys()) - shared.keys():
                 entry = a.entries.get(key) or b.entries[key]
-                shared[key] = Entry(Symbol(f"join:{key}"), entry.node, entry.value_node)
+                both = [held.entries[key].value for held in (a, b) if key in held.entries]
+                known = one_of(both, hash((id(a), id(b), key))) if len(both) == 2 else None
+                held = known if known is not None else Symbol(f"join:{key}")
+                shared[key] = Entry(held, entry.node, entry.value_node)
             return DictOf(shared, a.complete and b.complete, a.node, a.taken or b.taken)
-    return Symbol(f"join:{name}:{id(first)}:{id(second)}")
+    known = one_of([first, second], hash((id(first), id(second))))
+    return known if known is not None else Symbol(f"join:{name}:{id(first)}:{id(second)}")
 
 
 def _joined_configs(a: Config, b: Config) -> Config:
@@ -249,8 +297,15 @@ def _joined_configs(a: Config, b: Config) -> Config:
         one, other = a.arguments.get(name), b.arguments.get(name)
         stated = one or other
         if one != other and stated is not None:
-            merged[name] = Argument(name, UNKNOWN, stated.place)
+            merged[name] = Argument(name, UNKNOWN, stated.place, choice=_either(one, other))
     return Config(a.kind, merged, a.complete and b.complete, a.origin, a.addition, a.guarded)
+
+
+def _either(one: Argument | None, other: Argument | None) -> Choice | None:
+    """The choice between two known values of an argument."""
+    if one is None or other is None or UNKNOWN in (one.value, other.value):
+        return None
+    return Choice((one.value, other.value), hash((one.place, other.place)))
 
 
 def _joined_lists(a: ListOf, b: ListOf) -> ListOf:

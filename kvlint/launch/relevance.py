@@ -8,11 +8,17 @@ from __future__ import annotations
 import re
 
 _FLAG, _OPTION = b"prefill_only_disable_kv_cache", b"prefill-only-disable-kv-cache"
-_GIVEN = re.compile(rb"prefill_only_disable_kv_cache(?:[\"']\s*[\]:,]|\s*=(?!=))")
+_GAP = rb"[\s\\]*(?:#[^\n]{0,200}\n[\s\\]*){0,4}"
+"""Between two tokens: spaces, breaks, comments; few of them, so that the time stays linear."""
+_GIVEN = re.compile(
+    rb"prefill_only_disable_kv_cache(?:[\"']" + _GAP + rb"[\]:,]|" + _GAP + rb"=(?!=))"
+)
 _EMBEDS = (b"is_embedding", b"is-embedding")
-_EMBEDDING = re.compile(rb"is_embedding(?:[\"']\s*[\]:,]|\s*=(?!=))|--is-embedding")
+_EMBEDDING = re.compile(
+    rb"is_embedding(?:[\"']" + _GAP + rb"[\]:,]|" + _GAP + rb"=(?!=))|--is-embedding"
+)
 _CALLED = tuple(
-    re.compile(name + rb"\s*(?:[(),]|as\b)")
+    re.compile(name + _GAP + rb"(?:[(),]|as\b)")
     for name in (rb"ServerArgs", rb"Engine", rb"Runtime", rb"EngineAdapter")
 )
 _COMMANDS = (
@@ -25,8 +31,8 @@ _COMMANDS = (
 )
 _DECODES = (b"generate", b"completions", b"attention")
 _BACKEND = re.compile(
-    rb"attention_backend[\"']?\]?\s*[=:,]\s*f?[\"'A-Z]|attention_backend=\w"
-    rb"|attention-backend[\"' =]"
+    rb"attention_backend[\"']?(?:GAP\])?GAP[=:,]GAP(?:\(GAP)*f?[\"'A-Z]|attention_backend=\w"
+    rb"|attention-backend[\"' =]".replace(b"GAP", _GAP)
 )
 _FOLLOWED = re.compile(
     r"ServerArgs|Engine|Runtime|launch|serve\b|import sglang|\bgenerate\b|async_generate"

@@ -18,11 +18,13 @@ from typing import TYPE_CHECKING
 
 from kvlint.findings import FileError
 from kvlint.project.settings import DEFAULT_EXCLUDE, SettingsFinder
+from kvlint.source.languages import is_python
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
-PYTHON_SUFFIXES = (".py", ".pyw")
+SEARCHED_SUFFIXES = (".py", ".pyw")
+"""Python files that a folder is searched for: stubs run nothing."""
 _ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG)
 _DEFAULT_NAMES = frozenset(DEFAULT_EXCLUDE)
 Wanted = Callable[[Path], bool]
@@ -101,18 +103,6 @@ def absolute(path: Path) -> Path:
     return Path(os.path.abspath(path))  # noqa: PTH100 - Path.absolute keeps `..`
 
 
-def is_python(path: Path) -> bool:
-    """By the suffix, or by a `#!...python` line where there is none."""
-    if path.suffix:
-        return path.suffix in PYTHON_SUFFIXES
-    try:
-        with path.open("rb") as handle:
-            first = handle.readline(200)
-    except OSError:
-        return False
-    return first.startswith(b"#!") and b"python" in first
-
-
 def is_excluded(path: Path, finder: SettingsFinder) -> bool:
     """Whether the settings leave out a file even when it is named. Raises SettingsError."""
     return _is_excluded(absolute(path), finder)
@@ -125,7 +115,9 @@ def matches(pattern: str, relative: str) -> bool:
 
 
 def _is_readable_kind(path: Path, wanted: Wanted) -> bool:
-    return path.suffix in PYTHON_SUFFIXES or (path.is_file() and (wanted(path) or is_python(path)))
+    if path.suffix in SEARCHED_SUFFIXES:
+        return True
+    return path.is_file() and (wanted(path) or is_python(path))
 
 
 def _is_excluded(path: Path, finder: SettingsFinder, is_folder: bool = False) -> bool:
@@ -194,7 +186,7 @@ def _unreadable(path: Path, error: OSError) -> FileError:
 
 
 def _is_of_interest(entry: os.DirEntry[str], wanted: Wanted) -> bool:
-    if not entry.name.endswith(PYTHON_SUFFIXES) and not wanted(Path(entry.path)):
+    if not entry.name.endswith(SEARCHED_SUFFIXES) and not wanted(Path(entry.path)):
         return False
     try:
         return entry.is_file()

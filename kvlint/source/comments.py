@@ -6,9 +6,9 @@ import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from kvlint.source.languages import is_python
 from kvlint.source.text import SourceFile
 
-_PYTHON_SUFFIXES = (".py", ".pyw", ".pyi")
 _COMMENTLESS_SUFFIXES = (".json", ".ipynb")
 
 
@@ -24,12 +24,6 @@ class Comment:
     alone: bool
 
 
-def is_python_source(source: SourceFile) -> bool:
-    if source.path.suffix:
-        return source.path.suffix in _PYTHON_SUFFIXES
-    return source.text.startswith("#!") and "python" in source.line(1)
-
-
 def takes_comments(source: SourceFile) -> bool:
     return source.path.suffix not in _COMMENTLESS_SUFFIXES
 
@@ -38,7 +32,7 @@ def comments(source: SourceFile) -> list[Comment]:
     """The comments of a Python, shell, YAML or Docker file, in order."""
     if not takes_comments(source):
         return []
-    places = _python_places(source) if is_python_source(source) else _hash_places(source)
+    places = _python_places(source) if is_python(source.path, source.data) else _hash_places(source)
     return [_comment(source, line, column) for line, column in places]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from kvlint.findings import Finding
-from kvlint.source.comments import is_python_source
+from kvlint.source.languages import is_python
 from kvlint.source.text import SourceFile
 from kvlint.waivers.comments import Directive, directives
 
@@ -40,7 +40,7 @@ def with_ignores(source: SourceFile, findings: Sequence[Finding], reason: str) -
     In Python the comment ends the statement's last line; in other files, where a comment after
     code may be part of a command, it stands on a line of its own above.
     """
-    ends = _ends_of_code(source) if is_python_source(source) else frozenset()
+    ends = _ends_of_code(source) if is_python(source.path, source.data) else frozenset()
     existing = {d.comment.line: d for d in directives(source) if _can_grow(d)}
     layout = _Layout(source, existing, ends)
     codes: dict[_Place, set[str]] = {}

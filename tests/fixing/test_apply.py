@@ -156,10 +156,15 @@ def test_edits_of_one_fix_that_overlap_are_refused() -> None:
 
 @pytest.mark.parametrize(
     ("name", "after"),
-    [("a.py", b"a"), ("a.pyi", b"a"), ("script", b"a"), ("a.sh", b"("), ("a.yaml", b"(")],
+    [("a.py", b"a"), ("a.pyi", b"a"), ("a.pyw", b"a"), ("a.sh", b"("), ("a.yaml", b"(")],
 )
 def test_only_python_has_to_parse(name: str, after: bytes) -> None:
     assert outcome(b"a", words({b"a": b"("}), name=name).data == after
+
+
+def test_a_script_has_to_parse_by_its_first_line() -> None:
+    script = b"#!/usr/bin/env python3\na"
+    assert outcome(script, words({b"a": b"("}), name="script").data == script
 
 
 def test_a_text_without_an_ending_that_is_no_python() -> None:

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import ast
+from functools import partial
 from pathlib import Path
 
+from kvlint.catalogue.model import Catalogue
+from kvlint.catalogue.resolve import View
 from kvlint.findings import Finding
+from kvlint.interpret.constants import constants
+from kvlint.interpret.context import Context
 from kvlint.launch import check_launch_file, check_python
 from kvlint.launch.facts import LaunchRelease
 from kvlint.rules.rule import builtin_rules
+from kvlint.source.index import Project
 from kvlint.source.text import decode_source
 
 RULES = [rule for rule in builtin_rules() if rule.check == "launch" or rule.code == "KV301"]
@@ -18,7 +24,11 @@ def findings(name: str, text: str, version: str = "0.5.23", hints: bool = False)
     """The findings in a file of that name; hints only where they are asked for."""
     source = decode_source(Path(name), text.encode())
     if name.endswith(".py"):
-        found = check_python(source, ast.parse(text), RULES, LaunchRelease(version))
+        tree = ast.parse(text)
+        project = Project([])
+        context = Context(project, View(Catalogue(version, (), {})))
+        stated = partial(constants, context, project.add(source, tree))
+        found = check_python(source, tree, RULES, LaunchRelease(version), stated)
     else:
         found = check_launch_file(source, RULES, LaunchRelease(version))
     return [finding for finding in found if hints or finding.severity != "hint"]

@@ -1,0 +1,25 @@
+"""Whether a file is Python: one answer for the screen, the checks, comments and fixes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+PYTHON_SUFFIXES = (".py", ".pyi", ".pyw")
+_LONGEST_HEAD = 200
+
+
+def is_python(path: Path, data: bytes | None = None) -> bool:
+    """By the suffix, or by a `#!...python` line where there is none. `data` is the file's content
+    where it is at hand."""
+    if path.suffix:
+        return path.suffix.lower() in PYTHON_SUFFIXES
+    first = _head(path) if data is None else data.split(b"\n", 1)[0][:_LONGEST_HEAD]
+    return first.startswith(b"#!") and b"python" in first
+
+
+def _head(path: Path) -> bytes:
+    try:
+        with path.open("rb") as handle:
+            return handle.readline(_LONGEST_HEAD)
+    except OSError:
+        return b""
