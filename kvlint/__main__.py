@@ -1,20 +1,39 @@
 """`kvlint`, and `python -m kvlint`, which is the same command."""
 
-from __future__ import annotations
-
-import errno
 import os
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
+
+
+def _working_folder() -> str:
+    """Empty where it is gone."""
+    try:
+        return os.getcwd()  # noqa: PTH109 - nothing else is imported yet
+    except OSError:
+        return ""
+
+
+if __name__ == "__main__" and sys.path[:1] in ([""], [_working_folder()]):
+    # `python -m` looks for modules in the working folder first: a repository that is checked
+    # there would have its own `typing.py` run. Until here only what Python itself starts with
+    # has been imported, hence no `from __future__` above.
+    del sys.path[0]
+
+import errno  # noqa: E402
+from collections.abc import Sequence  # noqa: E402
+from contextlib import suppress  # noqa: E402
 
 INTERNAL_ERROR = 2
 
 
 def main() -> None:
     """Run the command line and exit; whatever happens, no traceback reaches the user."""
+    from kvlint.output.streams import guarded
+
     _open_closed_streams()
+    sys.stdout, sys.stderr = guarded(sys.stdout), guarded(sys.stderr)
     arguments = [_spelt_out(argument) for argument in sys.argv[1:]]
+    if not _working_folder():
+        sys.exit(_complain("error: the working folder is gone"))
     try:
         status = _run(arguments)
         sys.stdout.flush()
@@ -30,15 +49,16 @@ def main() -> None:
     sys.exit(status)
 
 
-def _run(arguments: Sequence[str]) -> int | str | None:
+def _run(arguments: Sequence[str]) -> "int | str | None":
     """The exit status of a command."""
     from kvlint.cli.app import build, command_in
     from kvlint.errors import UsageError
+    from kvlint.output.style import on_one_line
 
     try:
         build(command_in(arguments))(arguments, prog_name="kvlint")
     except UsageError as error:
-        return _complain(f"error: {error}")
+        return _complain(f"error: {on_one_line(str(error))}")
     except SystemExit as end:
         return end.code
     return 0

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,9 +22,27 @@ class Found:
     message: str
 
 
-def kvlint(*arguments: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+def kvlint(
+    *arguments: str | Path,
+    cwd: Path | None = None,
+    timeout: float | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "kvlint", *(str(argument) for argument in arguments)]
-    return subprocess.run(command, capture_output=True, text=True, encoding="utf-8", cwd=cwd)
+    return subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        cwd=cwd,
+        timeout=timeout,
+        env={**os.environ, **(environment or {})},
+    )
+
+
+def script() -> Path:
+    """The installed command, which Python starts without the working folder in its path."""
+    return Path(sys.executable).with_name("kvlint")
 
 
 def check(*arguments: str | Path, cwd: Path | None = None) -> list[Found]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -125,17 +126,29 @@ def _checked_tree(checked: Sequence[Path]) -> Path | None:
 
 
 def _installed(project: Path | None) -> _Wish | None:
-    from importlib import metadata
-
     if project is not None:
         places = [str(place) for place in project.glob(".venv/lib/python*/site-packages")]
         places += [str(place) for place in project.glob(".venv/Lib/site-packages")]
-        for distribution in metadata.distributions(name="sglang", path=places) if places else ():
-            return _Wish(distribution.version, "installed in the project's .venv")
-    try:
-        return _Wish(metadata.version("sglang"), "installed beside kvlint")
-    except metadata.PackageNotFoundError:
-        return None
+        found = _version_in(places) if places else ""
+        if found:
+            return _Wish(found, "installed in the project's .venv")
+    found = _version_in(sys.path)
+    return _Wish(found, "installed beside kvlint") if found else None
+
+
+def _version_in(folders: Sequence[str]) -> str:
+    """The version that the metadata of an installed SGLang give; empty where there is none, or
+    they are broken: an installation cut short says nothing."""
+    from importlib import metadata
+
+    for distribution in metadata.distributions(name="sglang", path=list(folders)):
+        try:
+            version = distribution.version
+        except (KeyError, TypeError, ValueError, OSError):
+            continue
+        if isinstance(version, str) and version.strip():
+            return version.strip()
+    return ""
 
 
 def _release(wish: _Wish) -> Choice:

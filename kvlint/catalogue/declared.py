@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import configparser
 import re
-import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 from packaging.requirements import InvalidRequirement, Requirement
 
 from kvlint.catalogue.tree import CatalogueError
-from kvlint.source.toml_errors import place_and_reason
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from kvlint.source.loading import LoadError, load_toml
+from kvlint.source.reading import read_text
 
 _LINE = re.compile(r"^\s*(sglang\b[^#;]*)", re.I)
 
@@ -49,7 +43,7 @@ def _sglang_in(name: str, lines: Iterable[str]) -> Iterator[tuple[str, Requireme
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return read_text(path)
     except (OSError, UnicodeDecodeError):
         return ""
 
@@ -57,10 +51,10 @@ def _text(path: Path) -> str:
 def _from_pyproject(path: Path) -> Iterator[str]:
     text = _text(path)
     try:
-        document: dict[str, Any] = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        line, reason = place_and_reason(error, text)
-        raise CatalogueError(f"{path}:{line}: is not valid TOML: {reason}") from error
+        document = load_toml(text)
+    except LoadError as error:
+        place = f"{path}:{error.line}"
+        raise CatalogueError(f"{place}: is not valid TOML: {error.reason}") from error
     project = document.get("project")
     if not isinstance(project, dict):
         project = {}

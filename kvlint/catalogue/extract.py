@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -30,6 +29,8 @@ from kvlint.catalogue.tree import (
     pool_files,
     tree_version,
 )
+from kvlint.source.kept import read_sealed, write_sealed
+from kvlint.source.reading import read_regular
 
 # One pattern for each word: a pattern that begins with plain text is searched ten times faster.
 _OUTSIDE = tuple(
@@ -75,13 +76,10 @@ def _read_anew(
     program = read_program(files)
     catalogue = _derived(program, _pool_classes(program, path), package)
     if cache is not None:
-        target = _cache_file(cache, digest)
-        scratch = target.with_suffix(f".{os.getpid()}")
         # A cache that cannot be written costs time, nothing else.
         with contextlib.suppress(OSError):
-            cache.mkdir(parents=True, exist_ok=True)
-            scratch.write_bytes(dump(catalogue, digest, texts=True))
-            scratch.replace(target)
+            data = dump(catalogue, digest, texts=True)
+            write_sealed(cache.parent, _cache_file(cache, digest), data)
     return catalogue
 
 
@@ -92,10 +90,11 @@ def _cache_file(cache: Path, digest: str) -> Path:
 def _cached(cache: Path | None, digest: str) -> Catalogue | None:
     if cache is None:
         return None
+    data = read_sealed(cache.parent, _cache_file(cache, digest))
     try:
-        return parse(_cache_file(cache, digest).read_bytes())
-    except (OSError, ValueError, KeyError, CatalogueError):
-        return None  # missing or damaged: it is read anew
+        return parse(data) if data is not None else None
+    except (ValueError, LookupError, TypeError, AttributeError, CatalogueError):
+        return None  # of another kvlint: it is read anew
 
 
 def read_tree(path: Path) -> tuple[Catalogue, str]:
@@ -185,10 +184,10 @@ def _backends(package: Path) -> tuple[str, ...]:
     ]
     for place in places:
         try:
-            match = _CHOICES.search(place.read_bytes())
-        except OSError:
+            match = _CHOICES.search(read_regular(place))
+            listed = ast.literal_eval(match[1].decode()) if match else None
+        except (OSError, ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
             continue
-        if match:
-            listed = ast.literal_eval(match[1].decode())
+        if listed is not None:
             return tuple(name for name in listed if isinstance(name, str))
     return ()

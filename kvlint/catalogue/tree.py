@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from kvlint.source.text import MAX_BYTES
+from kvlint.source.reading import read_regular, read_text
 
 # A file with none of these names no pool class and no way to one.
 _WORDS = (b"KVCache", b"KVPool", b"kv_pool", b"kvcache")
@@ -63,7 +63,7 @@ def tree_version(package: Path) -> str:
         return info.name[len("sglang-") : -len(".dist-info")]
     for name in ("_version.py", "version.py"):
         try:
-            text = (package / name).read_text(encoding="utf-8")
+            text = read_text(package / name)
         except (OSError, UnicodeDecodeError):
             continue
         found = _VERSION.search(text)
@@ -128,13 +128,6 @@ def _python_files(folder: str) -> Iterator[str]:
 
 def _read(path: str) -> bytes:
     try:
-        handle = os.open(path, os.O_RDONLY)
+        return read_regular(path)
     except OSError:
         return b""
-    try:
-        size = os.fstat(handle).st_size
-        return os.read(handle, size) if size <= MAX_BYTES else b""
-    except OSError:
-        return b""
-    finally:
-        os.close(handle)

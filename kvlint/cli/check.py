@@ -15,12 +15,13 @@ from kvlint.errors import UsageError
 from kvlint.findings import Finding
 from kvlint.output.render import render, statistics
 from kvlint.output.report import Report
+from kvlint.output.streams import in_actions, without_commands, write_report
 from kvlint.output.style import Style, on_one_line, style_for
 from kvlint.output.summary import Counts, complaints, rules_that_are_off, summary
 from kvlint.project.files import absolute
 from kvlint.project.groups import Choices
 from kvlint.project.settings import OutputFormat, SettingsFinder
-from kvlint.source.writing import write_whole
+from kvlint.source.writing import write_atomically, write_whole
 
 CLEAN, FINDINGS, UNREADABLE, NOTHING_THERE = 0, 1, 2, 3
 _STDIN = Path("-")
@@ -155,7 +156,6 @@ def _fix(found: Run, options: Options, inputs: Input) -> Fixed:
     if not options.fix and not options.diff and options.add_ignore is None:
         return Fixed(found)
     from kvlint.engine.fix import add_ignores, fix_run, keep_in_memory
-    from kvlint.fixing.write import write_atomically
 
     if options.add_ignore is not None:
         return add_ignores(found, " ".join(options.add_ignore.split()))
@@ -173,6 +173,8 @@ def _tell(fixed: Fixed, inputs: Input, options: Options) -> int:
         _show_diff(fixed, made)
     else:
         _show_findings(made, fixed, inputs, options, style)
+    for notice in fixed.run.notices:
+        print(f"kvlint: {on_one_line(notice)}", file=sys.stderr)
     for line in complaints(made, fixed.run.selection):
         print(line, file=sys.stderr)
     if options.show_fixes:
@@ -181,7 +183,7 @@ def _tell(fixed: Fixed, inputs: Input, options: Options) -> int:
         for group in fixed.run.groups:
             for line in rules_that_are_off(group.off, group.settings.file):
                 print(line, file=sys.stderr)
-    print(summary(made, _counts(fixed, options)), file=sys.stderr)
+    print(on_one_line(summary(made, _counts(fixed, options))), file=sys.stderr)
     return _status(fixed, made)
 
 
@@ -216,17 +218,12 @@ def _show_findings(
         _write_fixed_text(fixed, inputs.text)
         sys.stderr.write(text if options.output_file is None else "")
     elif options.output_file is None:
-        _write_out(text)
+        write_report(sys.stdout, text, format_)
 
 
 def _configured_format(path: Path) -> OutputFormat:
     place = absolute(path)
     return SettingsFinder().at(place if os.path.isdir(place) else place.parent).output_format
-
-
-def _write_out(text: str) -> None:
-    sys.stdout.buffer.write(text.encode(sys.stdout.encoding or "utf-8", "backslashreplace"))
-    sys.stdout.flush()
 
 
 def _write_fixed_text(fixed: Fixed, text: bytes) -> None:
@@ -248,7 +245,10 @@ def _show_diff(fixed: Fixed, made: Report) -> None:
 
     for change in fixed.changes:
         name = made.path_from_root(change.path)
-        sys.stdout.buffer.write(unified_diff(name, change.source.data, change.data))
+        diff = unified_diff(name, change.source.data, change.data)
+        if in_actions():  # a patch that cannot be applied is better than a command to the runner
+            diff = without_commands(diff.decode("latin-1")).encode("latin-1")
+        sys.stdout.buffer.write(diff)
     sys.stdout.flush()
 
 

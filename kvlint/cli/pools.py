@@ -25,6 +25,7 @@ from kvlint.catalogue.tables import (
     methods_of,
     signature,
 )
+from kvlint.output.style import on_one_line
 from kvlint.project.settings import SettingsFinder
 
 _CELLS = {"works": "yes", "guard": "GUARD", "conditional": "partly", "absent": "-"}
@@ -48,7 +49,7 @@ def show_pools(
             return _show_difference(old, new, output_format)
         choice = _choice(sglang)
     except CatalogueError as error:
-        print(f"kvlint: error: {error}", file=sys.stderr)
+        print(f"kvlint: error: {on_one_line(str(error))}", file=sys.stderr)
         return 2
     view = View(choice.catalogue)
     if name is None:
@@ -106,7 +107,7 @@ def _show_matrix(view: View, choice: Choice, output_format: str) -> int:
         cells = (f"[red]{_CELLS[c]}[/]" if c == "guard" else _CELLS[c] for c in row.cells)
         table.add_row(row.name, *cells)
     console = Console(highlight=False, width=_width())
-    print(f"{choice.reason}: {len(rows)} concrete pool classes\n")
+    print(f"{on_one_line(choice.reason)}: {len(rows)} concrete pool classes\n")
     console.print(table)
     print(_wrap(f"\n{_LEGEND}", 0))
     print(_wrap(f"abstract: {', '.join(abstract_pools(view))}", 10))
@@ -130,7 +131,7 @@ def _show_class(view: View, qualname: str, choice: Choice, output_format: str) -
         return 0
     kind = "" if facts["concrete"] else ", abstract"
     family = f", {facts['family']}" if facts["family"] else ""
-    print(f"{facts['name']} ({choice.reason}){kind}{family}")
+    print(f"{facts['name']} ({on_one_line(choice.reason)}){kind}{family}")
     print(f"  {qualname}, {facts['path']}:{facts['line']}")
     print(f"  MRO: {_wrap(' > '.join(_short(base) for base in view.mro(qualname)), 7)}")
     _print_methods(view, qualname)

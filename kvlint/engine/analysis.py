@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import errno
 import gc
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,6 +38,7 @@ from kvlint.interpret.uses import Recorder, Use
 from kvlint.launch.facts import LaunchRelease
 from kvlint.rules.rule import Rule, builtin_rules
 from kvlint.source.index import Module, ParseError, Project, import_root, module_name
+from kvlint.source.reading import MAX_KEPT_BYTES, read_regular
 from kvlint.source.text import SourceError, SourceFile, decode_source, read_source
 
 CHECKS: dict[str, Check] = {
@@ -138,7 +140,7 @@ def pool_files(files: Sequence[Path], catalogue: Catalogue) -> tuple[Path, ...]:
     heads: list[tuple[Path, bytes, set[bytes]]] = []
     for path in files:
         try:
-            data = path.read_bytes()
+            data = read_regular(path)
         except OSError:
             continue
         if b"Pool" in data or b"KVCache" in data:
@@ -236,9 +238,10 @@ def _starts_servers(path: Path, text: bytes | None) -> bool:
     from kvlint import launch
 
     try:
-        return launch.is_candidate(path, path.read_bytes() if text is None else text)
-    except OSError:
-        return True
+        data = read_regular(path, MAX_KEPT_BYTES) if text is None else text
+    except OSError as error:
+        return error.errno != errno.EFBIG
+    return launch.is_candidate(path, data)
 
 
 def _worth_parsing(context: Context, source: SourceFile) -> bool:

@@ -2,8 +2,8 @@
 
 An entry counts only when everything that decided the result is the same: the file's content, the
 contents of the project files that were consulted, the rules, the catalogue, kvlint and Python.
-Entries carry a checksum and are replaced in one step: a damaged file or a second kvlint at work
-costs time, never a result.
+Entries are sealed (`source.kept`) and replaced in one step: a damaged file, one that kvlint did not
+write, or a second kvlint at work costs time, never a result.
 """
 
 from __future__ import annotations
@@ -11,22 +11,35 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import sys
-import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from kvlint import __version__
-from kvlint.findings import Edit, Evidence, FileError, Finding, Fix, Span, Suggestion
+from kvlint.findings import (
+    Applicability,
+    Edit,
+    Evidence,
+    FileError,
+    Finding,
+    Fix,
+    Severity,
+    Span,
+    Suggestion,
+)
 from kvlint.source.index import digest
+from kvlint.source.kept import RESTS, read_sealed, write_sealed
+from kvlint.source.loading import LoadError, load_json
+from kvlint.source.reading import read_regular
+from kvlint.source.writing import is_own_folder
 
-FOLDER = ".kvlint_cache"
-RESTS = "rests"
 MOST_RESTS = 64
+_NAME = re.compile(r"[0-9a-f]{32}")
 ABSENT = ""
 """What stands for the content of a consulted file that does not exist."""
 
@@ -57,18 +70,20 @@ class Cache:
 
     def get(self, path: Path, content: str) -> Entry | None:
         """The entry of a file with that digest of its content, if it still holds."""
-        data = read_checked(self._place(path))
-        if data is None or data["for"] != self._mark(path, content):
+        data = read_checked(self.folder, self._place(path))
+        if not isinstance(data, dict) or data.get("for") != self._mark(path, content):
             return None
-        return _entry_from(data) if self._holds(data["rests_on"]) else None
+        try:
+            return _entry_from(data) if self._holds(data["rests_on"]) else None
+        except (LookupError, TypeError, ValueError, AttributeError):
+            return None  # not what kvlint wrote
 
     def put(self, path: Path, content: str, entry: Entry) -> None:
         """Keep an entry. A cache that cannot be written is no cache: that is no error."""
         try:
-            prepare(self.folder)
             rests_on = self._keep(entry.depends_on)
             data = {"for": self._mark(path, content), "rests_on": rests_on, **_entry_data(entry)}
-            write_checked(self._place(path), data)
+            write_checked(self.folder, self._place(path), data)
         except OSError:
             return
 
@@ -78,22 +93,27 @@ class Cache:
         if known is None:
             data = [[str(path), content] for path, content in rests_on]
             known = _checksum(json.dumps(data).encode())[:32]
-            write_checked(self.folder / RESTS / known, data)
+            write_checked(self.folder, self.folder / RESTS / known, data)
             self._kept[id(rests_on)] = known
             self._forget_the_oldest()
         return known
 
     def _forget_the_oldest(self) -> None:
         """Entries that rested on what is forgotten are made anew when asked for."""
-        known = sorted((self.folder / RESTS).iterdir(), key=lambda path: -path.stat().st_mtime)
+        rests = self.folder / RESTS
+        if not is_own_folder(rests):
+            return
+        known = sorted(rests.iterdir(), key=lambda path: -path.lstat().st_mtime)
         for path in known[MOST_RESTS:]:
             path.unlink(missing_ok=True)
 
     def _holds(self, name: str) -> bool:
         if name not in self._holding:
+            if not _NAME.fullmatch(name):
+                return False
             place = self.folder / RESTS / name
-            data = read_checked(place)
-            holds = data is not None and all(self._is_as_it_was(*each) for each in data)
+            data = read_checked(self.folder, place)
+            holds = isinstance(data, list) and all(self._is_as_it_was(*each) for each in data)
             self._holding[name] = holds
             if holds:
                 with suppress(OSError):
@@ -106,7 +126,7 @@ class Cache:
         known = self.contents.get(path)
         if known is None:
             try:
-                known = digest(Path(path).read_bytes())
+                known = digest(read_regular(path))
             except OSError:
                 return False
         return known == content
@@ -119,27 +139,18 @@ class Cache:
         return self.folder / name[:2] / name[2:]
 
 
-def prepare(folder: Path) -> None:
-    """Make the folder of a cache, and keep it out of git and of backups. Raises OSError."""
-    marker = folder / ".gitignore"
-    if not marker.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        _replace(marker, b"*\n")
-        _replace(folder / "CACHEDIR.TAG", b"Signature: 8a477f597d28d172789f06886806bc55\n")
-
-
-def read_checked(path: Path) -> Any:
-    """What a file of the cache holds, None where it is missing or damaged."""
+def read_checked(home: Path, path: Path) -> Any:
+    """What a file of the cache in `home` holds, None where it is missing or damaged."""
+    body = read_sealed(home, path)
     try:
-        head, _, body = path.read_bytes().partition(b"\n")
-    except OSError:
+        return load_json(body) if body is not None else None
+    except LoadError:
         return None
-    return json.loads(body) if head == _checksum(body).encode() else None
 
 
-def write_checked(path: Path, data: object) -> None:
-    body = json.dumps(data, separators=(",", ":")).encode()
-    _replace(path, _checksum(body).encode() + b"\n" + body)
+def write_checked(home: Path, path: Path, data: object) -> None:
+    """Raises OSError."""
+    write_sealed(home, path, json.dumps(data, separators=(",", ":")).encode())
 
 
 @dataclass(frozen=True)
@@ -184,19 +195,6 @@ def _checksum(body: bytes) -> str:
     return hashlib.sha256(body).hexdigest()
 
 
-def _replace(path: Path, data: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".new-")
-    temporary = Path(name)
-    try:
-        with os.fdopen(descriptor, "wb") as handle:
-            handle.write(data)
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-
-
 def _entry_data(entry: Entry) -> dict[str, Any]:
     error = entry.error
     return {
@@ -206,12 +204,40 @@ def _entry_data(entry: Entry) -> dict[str, Any]:
 
 
 def _entry_from(data: dict[str, Any]) -> Entry:
+    """Raises LookupError, TypeError, ValueError or AttributeError where the data are none of
+    kvlint's."""
     error = data["error"]
     return Entry(
         findings=tuple(_finding_from(item) for item in data["findings"]),
-        error=FileError(Path(error[0]), *error[1:]) if error else None,
+        error=_error_from(*error) if error else None,
         depends_on=(),
     )
+
+
+def _error_from(path: Any, message: Any, line: Any, column: Any) -> FileError:
+    return FileError(Path(_text(path)), _text(message), _place(line), _place(column))
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(value)
+    return value
+
+
+def _number(value: Any) -> int:
+    if type(value) is not int or value < 0:
+        raise TypeError(value)
+    return value
+
+
+def _place(value: Any) -> int | None:
+    return None if value is None else _number(value)
+
+
+def _one_of(value: Any, choices: Any) -> Any:
+    if value not in choices:
+        raise ValueError(value)
+    return value
 
 
 def _finding_data(finding: Finding) -> dict[str, Any]:
@@ -244,29 +270,38 @@ def _fix_data(fix: Fix) -> list[Any]:
 
 
 def _finding_from(data: dict[str, Any]) -> Finding:
+    first, last = map(_number, data["statement"])
+    extra = data["extra"]
     return Finding(
-        code=data["code"],
-        name=data["name"],
-        path=Path(data["path"]),
-        span=Span(*data["span"]),
-        severity=data["severity"],
-        message=data["message"],
-        evidence=tuple(
-            Evidence(text, Path(path) if path else None, line, column)
-            for text, path, line, column in data["evidence"]
+        code=_text(data["code"]),
+        name=_text(data["name"]),
+        path=Path(_text(data["path"])),
+        span=Span(*map(_number, data["span"])),
+        severity=_one_of(data["severity"], get_args(Severity)),
+        message=_text(data["message"]),
+        evidence=tuple(_evidence_from(*step) for step in data["evidence"]),
+        raises=_text(data["raises"]),
+        remedy=_text(data["remedy"]),
+        fix=_fix_from(*data["fix"]) if data["fix"] else None,
+        suggestions=tuple(
+            Suggestion(_text(title), _text(code)) for title, code in data["suggestions"]
         ),
-        raises=data["raises"],
-        remedy=data["remedy"],
-        fix=_fix_from(data["fix"]) if data["fix"] else None,
-        suggestions=tuple(Suggestion(*item) for item in data["suggestions"]),
-        statement=(data["statement"][0], data["statement"][1]),
-        receiver_classes=tuple(data["receiver_classes"]),
-        accessor=data["accessor"],
-        extra=data["extra"],
+        statement=(first, last),
+        receiver_classes=tuple(map(_text, data["receiver_classes"])),
+        accessor=_text(data["accessor"]),
+        extra={_text(key): _text(value) for key, value in extra.items()},
     )
 
 
-def _fix_from(data: Sequence[Any]) -> Fix:
-    title, applicability, edits, reason = data
-    made = tuple(Edit(start, end, text.encode("latin-1")) for start, end, text in edits)
-    return Fix(title, applicability, made, reason)
+def _evidence_from(text: Any, path: Any, line: Any, column: Any) -> Evidence:
+    place = Path(_text(path)) if path else None
+    return Evidence(_text(text), place, _place(line), _place(column))
+
+
+def _fix_from(title: Any, applicability: Any, edits: Any, reason: Any) -> Fix:
+    made = tuple(
+        Edit(_number(start), _number(end), _text(text).encode("latin-1"))
+        for start, end, text in edits
+    )
+    kind = _one_of(applicability, get_args(Applicability))
+    return Fix(_text(title), kind, made, _text(reason))

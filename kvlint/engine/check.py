@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from kvlint.engine import schedule as runner
 from kvlint.engine.analysis import RawResult, Request, check_files
 from kvlint.engine.applicable import launch_release
-from kvlint.engine.cache import FOLDER, Home
+from kvlint.engine.cache import Home
 from kvlint.engine.own_files import without_own
 from kvlint.engine.results import SYNTAX_ERROR, Input, Judged, Run
 from kvlint.engine.screen import THOROUGH_LIMIT, Progress
@@ -24,6 +24,7 @@ from kvlint.project.groups import Group, groups, ignored_in
 from kvlint.project.settings import SETTINGS_FILE, SettingsFinder
 from kvlint.rules.rule import Rule
 from kvlint.source.index import digest
+from kvlint.source.kept import FOLDER, problem_with
 from kvlint.source.text import SourceFile
 from kvlint.waivers.baseline import Entry, Scope
 from kvlint.waivers.comments import Policy, suppress
@@ -50,7 +51,8 @@ def run(inputs: Input, progress: Progress) -> Run:
         judged.extend(found)
     judged.sort(key=lambda item: str(item.path))
     scope = Scope(frozenset(selection.files), frozenset().union(*(g.codes for g in made)))
-    return Run(selection, made, tuple(judged), scope, tuple(sorted(set(fixed))))
+    notices = tuple(_caches_not_used(made, inputs))
+    return Run(selection, made, tuple(judged), scope, tuple(sorted(set(fixed))), notices=notices)
 
 
 def _select(inputs: Input, named: Sequence[Path], finder: SettingsFinder) -> Selection:
@@ -68,7 +70,7 @@ def _check_group(group: Group, inputs: Input, progress: Progress) -> list[Judged
     request = request_for(group, inputs.choices.pedantic)
     if inputs.text is not None:
         request = replace(request, texts={group.files[0]: inputs.text})
-    uses_cache = inputs.use_cache and inputs.text is None
+    uses_cache = inputs.use_cache and inputs.text is None and not problem_with(_cache_of(group))
     home = _home(group, request) if uses_cache else None
     results = runner.check(request, home, inputs.jobs or os.cpu_count() or 1, progress)
     return [judge(result, group, inputs.choices.pedantic) for result in results]
@@ -92,7 +94,19 @@ def _home(group: Group, request: Request) -> Home:
     release = catalogue.version if embedded else repr(catalogue)
     arguments = _arguments(request.arguments)
     parts = (repr(request.rules), str(request.pedantic), arguments, *map(str, request.roots))
-    return Home((group.cache_home or Path.cwd()) / FOLDER, release, parts)
+    return Home(_cache_of(group), release, parts)
+
+
+def _cache_of(group: Group) -> Path:
+    return (group.cache_home or Path.cwd()) / FOLDER
+
+
+def _caches_not_used(made: Iterable[Group], inputs: Input) -> Iterator[str]:
+    if inputs.use_cache and inputs.text is None:
+        for folder in dict.fromkeys(map(_cache_of, made)):
+            problem = problem_with(folder)
+            if problem:
+                yield f"{folder} {problem}: no results are kept"
 
 
 def _arguments(release: LaunchRelease) -> str:

@@ -40,6 +40,7 @@ def check_command(request: Request) -> int:
     from kvlint.engine.applicable import launch_release, rules_off
     from kvlint.output.render import render
     from kvlint.output.report import Release, Report
+    from kvlint.output.streams import write_report
     from kvlint.output.style import style_for
     from kvlint.project.groups import rules_of
     from kvlint.project.settings import SettingsFinder
@@ -67,7 +68,8 @@ def check_command(request: Request) -> int:
         rules=rules,
         sources={source.path: source},
     )
-    sys.stdout.write(render(report, request.output_format, style_for(sys.stdout)))
+    text = render(report, request.output_format, style_for(sys.stdout))
+    write_report(sys.stdout, text, request.output_format)
     if findings and request.output_format == "text":
         print(_corrected(source, findings))
     count = len(findings)

@@ -11,9 +11,9 @@ from kvlint.engine.check import rechecker
 from kvlint.engine.results import SYNTAX_ERROR, Change, Fixed, Input, Judged, Run
 from kvlint.findings import FileError, Finding
 from kvlint.fixing.apply import FixOutcome, fix_text
-from kvlint.fixing.write import WriteError, write_atomically
 from kvlint.source.comments import takes_comments
 from kvlint.source.text import SourceFile, decode_source
+from kvlint.source.writing import WriteError, write_atomically
 from kvlint.waivers.add import with_ignores
 from kvlint.waivers.comments import BARE, UNUSED
 

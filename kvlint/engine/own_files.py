@@ -12,6 +12,7 @@ from kvlint.errors import UsageError
 from kvlint.launch.file_types import is_candidate
 from kvlint.project.files import Selection, absolute
 from kvlint.project.settings import SettingsFinder
+from kvlint.source.reading import read_regular
 
 
 def without_own(
@@ -59,7 +60,7 @@ def _is_input(file: Path, named: Sequence[Path]) -> bool:
     if file in named or file.suffix != ".json":
         return True
     try:
-        data = file.read_bytes()
+        data = read_regular(file)
     except OSError:
         return False
     is_report = b"kvlint" in data or b'"check_name"' in data

@@ -49,7 +49,8 @@ class Judged:
 @dataclass(frozen=True, slots=True)
 class Run:
     """Everything a run found. `fixed` are entries of baselines that are no longer found;
-    `not_added` counts the findings that a baseline did not take, since it may only shrink."""
+    `not_added` counts the findings that a baseline did not take, since it may only shrink;
+    `notices` are what else is to be said on standard error."""
 
     selection: Selection
     groups: tuple[Group, ...]
@@ -57,6 +58,7 @@ class Run:
     scope: Scope
     fixed: tuple[Entry, ...] = ()
     not_added: int = 0
+    notices: tuple[str, ...] = ()
 
     @property
     def has_syntax_error(self) -> bool:

@@ -11,7 +11,8 @@ from kvlint.engine.analysis import RawResult, Request, relevant
 from kvlint.engine.seen import Seen, SeenFiles
 from kvlint.source.index import ParseError, digest, parse
 from kvlint.source.languages import is_python
-from kvlint.source.text import MAX_BYTES, SourceError, decode_source
+from kvlint.source.reading import MAX_BYTES, open_regular
+from kvlint.source.text import SourceError, decode_source
 
 THOROUGH_LIMIT = 100
 """In a run of up to this many files each is parsed, so that no syntax error goes unseen; in a
@@ -95,9 +96,8 @@ def _seen(path: Path, data: bytes) -> Seen:
 
 def _read(path: Path) -> tuple[bytes | None, os.stat_result]:
     """The bytes of a file, None where it is too large, and its state as it was read."""
-    descriptor = os.open(path, os.O_RDONLY)
+    descriptor, status = open_regular(path)
     with open(descriptor, "rb", buffering=0) as handle:  # noqa: PTH123 - a descriptor
-        status = os.fstat(descriptor)
         return (handle.read() if status.st_size <= MAX_BYTES else None), status
 
 

@@ -16,7 +16,7 @@ from dataclasses import astuple, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kvlint.engine.cache import prepare, read_checked, write_checked
+from kvlint.engine.cache import read_checked, write_checked
 
 MOST_FILES = 100_000
 _RACY = 2_000_000_000
@@ -47,7 +47,7 @@ class SeenFiles:
     _changed: bool = False
 
     def load(self) -> SeenFiles:
-        data = read_checked(self.place)
+        data = read_checked(self.place.parent, self.place)
         if isinstance(data, dict) and data.get("key") == self.key:
             self._known = data["files"]
             self._definers = data["definers"]
@@ -79,9 +79,8 @@ class SeenFiles:
             files = self._fresh
         if files != self._known or self._changed:
             with suppress(OSError):
-                prepare(self.place.parent)
                 data = {"key": self.key, "files": files, "definers": self._definers}
-                write_checked(self.place, data)
+                write_checked(self.place.parent, self.place, data)
 
 
 def _stamp(status: os.stat_result) -> list[int]:

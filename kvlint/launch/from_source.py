@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from kvlint.catalogue.embed import fingerprint
-from kvlint.source.text import MAX_BYTES
+from kvlint.source.reading import MAX_BYTES
 
 RELEASES = Path(__file__).parent / "releases"
 _FLAG_ACTIONS = {"store_true", "store_false", "store_const", "DeprecatedStoreTrueAction"}

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 from kvlint.findings import Finding
 from kvlint.output.report import Report
-from kvlint.output.style import Style
+from kvlint.output.style import Style, harmless
 
 _NO_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -75,4 +75,4 @@ def _suite(root: ElementTree.Element, path: str, findings: list[Finding]) -> Non
 
 
 def _clean(text: str) -> str:
-    return _NO_XML.sub("\N{REPLACEMENT CHARACTER}", text)
+    return _NO_XML.sub("\N{REPLACEMENT CHARACTER}", harmless(text))

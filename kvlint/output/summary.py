@@ -33,7 +33,13 @@ class Counts:
 
 
 def complaints(report: Report, selection: Selection) -> Iterator[str]:
-    """A line for each input that could not be checked."""
+    """A line for each input that could not be checked, or was passed over."""
+    if selection.led_out:
+        shown = ", ".join(on_one_line(report.shown_path(path)) for path in selection.led_out[:3])
+        more = f" and {len(selection.led_out) - 3:,} more" if len(selection.led_out) > 3 else ""
+        yield f"kvlint: passed over, since they lead out of the repository: {shown}{more}"
+    for path, problem in selection.unread_ignores:
+        yield f"{on_one_line(report.shown_path(path))}: passed over: {harmless(problem)}"
     for path in selection.missing:
         yield f"{on_one_line(report.shown_path(path))}: error: no such file or folder"
     for path in selection.bare:

@@ -12,16 +12,13 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from kvlint.findings import FileError
+from kvlint.project.ignores import Ignores, ignores_of, read_ignores
 from kvlint.project.settings import DEFAULT_EXCLUDE, SettingsFinder
+from kvlint.source.boundary import Boundary
 from kvlint.source.languages import is_python
-
-if TYPE_CHECKING:
-    from pathspec import GitIgnoreSpec
 
 SEARCHED_SUFFIXES = (".py", ".pyw")
 """Python files that a folder is searched for: stubs run nothing."""
@@ -35,7 +32,9 @@ class Selection:
     """What the paths on the command line come to. All paths are absolute.
 
     `files` are sorted and unique. `missing` do not exist; `bare` are folders that hold nothing to
-    check; `skipped` counts named paths that are excluded or of no kind that kvlint reads.
+    check; `skipped` counts named paths that are excluded or of no kind that kvlint reads;
+    `led_out` are links below named folders to what lies outside the repository;
+    `unread_ignores` are files of git's that say nothing, with the reason.
     """
 
     files: tuple[Path, ...] = ()
@@ -43,6 +42,8 @@ class Selection:
     bare: tuple[Path, ...] = ()
     skipped: int = 0
     errors: tuple[FileError, ...] = ()
+    led_out: tuple[Path, ...] = ()
+    unread_ignores: tuple[tuple[Path, str], ...] = ()
 
 
 @dataclass
@@ -54,6 +55,8 @@ class _Walk:
     errors: list[FileError] = field(default_factory=list)
     files: set[str] = field(default_factory=set)
     links: set[str] = field(default_factory=set)
+    led_out: list[Path] = field(default_factory=list)
+    unread_ignores: dict[Path, str] = field(default_factory=dict)
 
     def add(self, path: str, is_link: bool) -> None:
         (self.links if is_link else self.files).add(path)
@@ -95,7 +98,15 @@ def collect(paths: Iterable[Path], finder: SettingsFinder, wanted: Wanted) -> Se
             walk.errors.append(FileError(path, "is no regular file"))
         else:
             walk.add(str(path), path.is_symlink())
-    return Selection(walk.chosen(), tuple(missing), tuple(bare), skipped, tuple(walk.errors))
+    return Selection(
+        files=walk.chosen(),
+        missing=tuple(missing),
+        bare=tuple(bare),
+        skipped=skipped,
+        errors=tuple(walk.errors),
+        led_out=tuple(walk.led_out),
+        unread_ignores=tuple(walk.unread_ignores.items()),
+    )
 
 
 def absolute(path: Path) -> Path:
@@ -110,8 +121,8 @@ def is_excluded(path: Path, finder: SettingsFinder) -> bool:
 
 def matches(pattern: str, relative: str) -> bool:
     """Whether a pattern, as in .gitignore, is about the POSIX path from the pattern's folder."""
-    spec = _settings_spec((pattern,), ())
-    return spec is not None and spec.match_file(relative)
+    spec = ignores_of((pattern,))
+    return spec is not None and spec.matches(relative)
 
 
 def _is_readable_kind(path: Path, wanted: Wanted) -> bool:
@@ -122,9 +133,9 @@ def _is_readable_kind(path: Path, wanted: Wanted) -> bool:
 
 def _is_excluded(path: Path, finder: SettingsFinder, is_folder: bool = False) -> bool:
     settings = finder.at(path if is_folder else path.parent)
-    spec = _settings_spec(settings.exclude or (), settings.extend_exclude)
+    spec = ignores_of(settings.exclude or (), settings.extend_exclude)
     relative = _relative(path, settings.root)
-    return bool(relative and spec and spec.match_file(relative + "/" * is_folder))
+    return bool(relative and spec and spec.matches(relative + "/" * is_folder))
 
 
 def _relative(path: Path, root: Path) -> str:
@@ -132,26 +143,13 @@ def _relative(path: Path, root: Path) -> str:
     return text[len(prefix) :].replace(os.sep, "/") if text.startswith(prefix) else ""
 
 
-@lru_cache(maxsize=64)
-def _settings_spec(exclude: tuple[str, ...], extend: tuple[str, ...]) -> GitIgnoreSpec | None:
-    return spec_of((*exclude, *extend))
-
-
-def spec_of(patterns: Sequence[str]) -> GitIgnoreSpec | None:
-    """Patterns as in .gitignore; None for none, which spares the import."""
-    if not patterns:
-        return None
-    from pathspec import GitIgnoreSpec
-
-    return GitIgnoreSpec.from_lines(patterns)
-
-
-_Ignores = tuple[tuple[str, "GitIgnoreSpec"], ...]
+_Ignores = tuple[tuple[str, Ignores], ...]
 
 
 def _add_below(top: Path, walk: _Walk) -> bool:
     """Add the files to check below a named folder; says whether there are any."""
-    ignores = _ignores_above(top)
+    ignores = _ignores_above(top, walk)
+    boundary = Boundary((), [top])
     if _is_ignored(f"{top}{os.sep}", ignores):
         ignores = ()
     pending = [(str(top), ignores)]
@@ -161,14 +159,17 @@ def _add_below(top: Path, walk: _Walk) -> bool:
         entries = _entries(folder, walk)
         if entries is None:
             continue
-        skips = _skipper(folder, walk, above + _ignores_in(folder, entries))
+        skips = _skipper(folder, walk, above + _ignores_in(folder, entries, walk))
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
                 if not skips.folder(entry):
                     pending.append((entry.path, skips.ignores))
             elif _is_of_interest(entry, walk.wanted) and not skips.path(entry.path):
-                walk.add(entry.path, entry.is_symlink())
                 found = True
+                if entry.is_symlink() and boundary.leads_out(entry.path):
+                    walk.led_out.append(Path(entry.path))
+                else:
+                    walk.add(entry.path, entry.is_symlink())
     return found
 
 
@@ -198,7 +199,7 @@ def _is_of_interest(entry: os.DirEntry[str], wanted: Wanted) -> bool:
 class _Skips:
     """What is left out in one folder of the walk. `root` ends in a separator."""
 
-    spec: GitIgnoreSpec | None
+    spec: Ignores | None
     root: str
     names: frozenset[str]
     ignores: _Ignores
@@ -209,7 +210,7 @@ class _Skips:
     def path(self, path: str) -> bool:
         if self.spec is not None and path.startswith(self.root):
             relative = path[len(self.root) :].replace(os.sep, "/")
-            if self.spec.match_file(relative):
+            if self.spec.matches(relative):
                 return True
         return bool(self.ignores) and _is_ignored(path, self.ignores)
 
@@ -217,7 +218,7 @@ class _Skips:
 def _skipper(folder: str, walk: _Walk, ignores: _Ignores) -> _Skips:
     settings = walk.finder.at(Path(folder))
     return _Skips(
-        spec=_settings_spec(settings.exclude or (), settings.extend_exclude),
+        spec=ignores_of(settings.exclude or (), settings.extend_exclude),
         root=_with_separator(str(settings.root)),
         names=_DEFAULT_NAMES if settings.exclude is None else frozenset(),
         ignores=ignores,
@@ -227,21 +228,24 @@ def _skipper(folder: str, walk: _Walk, ignores: _Ignores) -> _Skips:
 def _is_ignored(path: str, ignores: _Ignores) -> bool:
     """As git decides: the innermost file that says anything about the path."""
     for folder, spec in reversed(ignores):
-        verdict = spec.check_file(path[len(folder) :].replace(os.sep, "/")).include
+        verdict = spec.verdict(path[len(folder) :].replace(os.sep, "/"))
         if verdict is not None:
             return verdict
     return False
 
 
-def _ignores_in(folder: str, entries: Sequence[os.DirEntry[str]]) -> _Ignores:
+def _ignores_in(folder: str, entries: Sequence[os.DirEntry[str]], walk: _Walk) -> _Ignores:
     if any(entry.name == ".gitignore" for entry in entries):
-        return _ignores_of(folder, ".gitignore")
+        return _ignores_of(folder, ".gitignore", walk)
     return ()
 
 
-def _ignores_of(folder: str, name: str) -> _Ignores:
+def _ignores_of(folder: str, name: str, walk: _Walk) -> _Ignores:
     """The patterns of a file in a folder, with that folder, ending in a separator."""
-    spec = _read_ignores(Path(folder, name))
+    path = Path(folder, name)
+    spec, problem = read_ignores(path)
+    if problem:
+        walk.unread_ignores[path] = problem
     return ((_with_separator(folder), spec),) if spec else ()
 
 
@@ -249,22 +253,13 @@ def _with_separator(folder: str) -> str:
     return folder.rstrip(os.sep) + os.sep
 
 
-def _ignores_above(top: Path) -> _Ignores:
+def _ignores_above(top: Path, walk: _Walk) -> _Ignores:
     """The patterns that reach into `top` from above: those of its git repository."""
     chain: list[_Ignores] = []
     for folder in (top, *top.parents):
         if folder != top:
-            chain.append(_ignores_of(str(folder), ".gitignore"))
+            chain.append(_ignores_of(str(folder), ".gitignore", walk))
         if (folder / ".git").exists():
-            chain.append(_ignores_of(str(folder), ".git/info/exclude"))
+            chain.append(_ignores_of(str(folder), ".git/info/exclude", walk))
             return tuple(item for part in reversed(chain) for item in part)
     return ()
-
-
-def _read_ignores(path: Path) -> GitIgnoreSpec | None:
-    try:
-        lines = path.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
-    except OSError:
-        return None
-    patterns = [line for line in lines if line.strip() and not line.startswith("#")]
-    return spec_of(patterns)

@@ -10,13 +10,14 @@ from pathlib import Path
 from kvlint.catalogue.choose import CatalogueError, Choice, choose
 from kvlint.catalogue.overlap import without_modules_of
 from kvlint.engine.applicable import nothing_to_ask, rules_off
-from kvlint.engine.cache import FOLDER
 from kvlint.errors import UsageError
 from kvlint.project.files import matches
 from kvlint.project.settings import Settings, SettingsFinder, line_of
 from kvlint.rules.rule import Rule, RuleError, load_rules, rules_folder
 from kvlint.rules.selection import UnknownSelector, codes_of, select
 from kvlint.source.index import import_root
+from kvlint.source.kept import CATALOGUES, FOLDER, problem_with
+from kvlint.source.reading import read_regular
 
 _PROJECT_MARKS = (".git", "pyproject.toml", "setup.py", "setup.cfg")
 
@@ -97,7 +98,8 @@ def _group(
 
 def _beside_own(choice: Choice, files: Sequence[Path]) -> Choice:
     """The choice for files among which may be modules of a SGLang that is not the one chosen."""
-    roots = {import_root(path) for path in files if "sglang" in path.parts}
+    folders = {path.parent: path for path in files if "sglang" in path.parts}
+    roots = {import_root(path) for path in folders.values()}
     others = [root for root in roots if _holds_another(root / "sglang", choice.tree)]
     if not others:
         return choice
@@ -145,7 +147,7 @@ def _check_selectors(settings: Settings, rules: Sequence[Rule]) -> None:
 def _place(settings: Settings, key: str, value: str) -> str:
     if settings.file is None:
         return key
-    text = settings.file.read_text(encoding="utf-8", errors="replace")
+    text = read_regular(settings.file).decode("utf-8", "replace")
     return f"{settings.file}:{line_of(text, key, value)}"
 
 
@@ -161,7 +163,8 @@ def _choice(
     settings: Settings, named: Sequence[Path], project: Path, choices: Choices, cache: Path
 ) -> Choice:
     base = settings.file.parent if settings.file else None
-    kept = cache / "catalogues" if choices.use_cache else None
+    uses_cache = choices.use_cache and not problem_with(cache)
+    kept = cache / CATALOGUES if uses_cache else None
     try:
         return choose(choices.sglang, settings.sglang, named, project, base, kept)
     except CatalogueError as error:

@@ -7,19 +7,15 @@ from __future__ import annotations
 
 import os
 import re
-import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, cast
 
 from kvlint.errors import UsageError
-from kvlint.source.toml_errors import place_and_reason
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from kvlint.project.ignores import check_pattern
+from kvlint.source.loading import LoadError, load_toml
+from kvlint.source.reading import read_text
 
 SETTINGS_FILE = "kvlint.toml"
 OutputFormat = Literal["text", "concise", "json", "sarif", "github", "gitlab", "junit"]
@@ -53,6 +49,7 @@ DEFAULT_EXCLUDE = (
     "site-packages",
     "venv",
 )
+_PATTERNS = ("exclude", "extend-exclude", "per-file-ignores")
 _STRINGS = {"type": "array", "items": {"type": "string", "minLength": 1}}
 _TEXT = {"type": "string", "minLength": 1}
 
@@ -169,7 +166,10 @@ def read_folder(folder: Path) -> Settings | None:
     text = _read(project)
     if "kvlint" not in text:
         return None
-    table = _load(project, text).get("tool", {}).get("kvlint")
+    tools = _load(project, text).get("tool", {})
+    if not isinstance(tools, dict):
+        raise SettingsError(f"{project}:{line_of(text, 'tool')}: tool is no table")
+    table = tools.get("kvlint")
     if table is None:
         return None
     return parse(project, text, table)
@@ -177,7 +177,7 @@ def read_folder(folder: Path) -> Settings | None:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return read_text(path)
     except OSError as error:
         raise SettingsError(f"{path}:1: cannot be read: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
@@ -187,11 +187,9 @@ def _read(path: Path) -> str:
 
 def _load(path: Path, text: str) -> dict[str, Any]:
     try:
-        tables: dict[str, Any] = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        line, reason = place_and_reason(error, text)
-        raise SettingsError(f"{path}:{line}: is not valid TOML: {reason}") from error
-    return tables
+        return load_toml(text)
+    except LoadError as error:
+        raise SettingsError(f"{path}:{error.line}: is not valid TOML: {error.reason}") from error
 
 
 def parse(path: Path, text: str, table: object) -> Settings:
@@ -234,6 +232,19 @@ def _check_key(path: Path, line: int, key: str, value: object) -> None:
     wanted = _unfit(known.schema, value)
     if wanted:
         raise SettingsError(f"{path}:{line}: {key} must be {wanted}, not {_toml(value)}")
+    for text in _texts(value):
+        problem = "holds a NUL character" if "\0" in text else ""
+        if key in _PATTERNS:
+            problem = problem or check_pattern(text)
+        if problem:
+            raise SettingsError(f"{path}:{line}: {key}: {_toml(text)} {problem}")
+
+
+def _texts(value: object) -> Iterable[str]:
+    """The texts of a value that fits: patterns and codes."""
+    if isinstance(value, str):
+        return (value,)
+    return (item for item in value) if isinstance(value, (list, dict)) else ()
 
 
 def _unfit(schema: Mapping[str, Any], value: object) -> str:

@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from kvlint.source.toml_errors import place_and_reason
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from kvlint.source.loading import LoadError, load_toml
 
 
 class RuleError(ValueError):
@@ -30,10 +24,10 @@ class FrontMatter:
         self.path = path
         self.text, _, self.body = text[4:].partition("\n+++\n")
         try:
-            self._data: dict[str, Any] = tomllib.loads(self.text)
-        except tomllib.TOMLDecodeError as error:
-            line, reason = place_and_reason(error, self.text)
-            raise RuleError(f"{path}:{line + 1}: is not valid TOML: {reason}") from error
+            self._data: dict[str, Any] = load_toml(self.text)
+        except LoadError as error:
+            place = f"{path}:{error.line + 1}"
+            raise RuleError(f"{place}: is not valid TOML: {error.reason}") from error
 
     def error(self, key: str, message: str) -> RuleError:
         """An error at the line of a key; at the first one where the key is not there."""

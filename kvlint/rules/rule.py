@@ -18,6 +18,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from kvlint.findings import Severity
 from kvlint.rules.front_matter import FrontMatter, RuleError
+from kvlint.source.reading import read_text
 
 __all__ = ["Rule", "RuleError", "builtin_rules", "load_rules", "parse_rule", "rules_folder"]
 
@@ -142,7 +143,7 @@ def _files(place: Path, pattern: str) -> list[Path]:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return read_text(path)
     except OSError as error:
         raise RuleError(f"{path}: cannot be read: {error.strerror or error}") from error
     except UnicodeDecodeError as error:

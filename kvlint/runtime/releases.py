@@ -10,6 +10,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from kvlint.catalogue.tree import tree_version
 from kvlint.runtime.probes import Engine
 
 INSTALL_HINT = "pip install 'sglang-kvlint[run]'"
@@ -80,6 +81,7 @@ def inspect_interpreter(python: str | None) -> Interpreter:
             text=True,
             timeout=60,
             env=child_environment("cpu"),
+            cwd=Path(sys.executable).anchor,  # `-c` looks for modules in the working folder first
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -139,19 +141,7 @@ def _root_of(path: Path) -> Path:
 
 
 def _release_at(root: Path, installed: bool, known: str = "") -> Release:
-    return Release(known or _version_at(root), root, installed)
-
-
-def _version_at(root: Path) -> str:
-    for place in sorted(root.glob("sglang-*.dist-info")):
-        return place.name[len("sglang-") : -len(".dist-info")]
-    for candidate in ("version.py", "_version.py"):
-        file = root / "sglang" / candidate
-        if file.is_file():
-            found = re.search(r"version\w*\s*=\s*[\"']([^\"']+)", file.read_text("utf-8"))
-            if found:
-                return found.group(1)
-    return "unknown"
+    return Release(known or tree_version(root / "sglang"), root, installed)
 
 
 def _without_nvcc(path: str) -> str:

@@ -16,6 +16,7 @@ from kvlint.catalogue.extract import extract_tree
 from kvlint.catalogue.model import Catalogue
 from kvlint.catalogue.resolve import View
 from kvlint.catalogue.tree import CatalogueError
+from kvlint.output.style import on_one_line
 from kvlint.rules.rule import RuleError, builtin_rules
 from kvlint.runtime import display, doctor
 from kvlint.runtime import formats as report
@@ -50,7 +51,7 @@ def run_command(options: RunOptions) -> int:
     try:
         return _run(options)
     except (RunError, SelectionError, CatalogueError, RuleError) as error:
-        print(f"kvlint run: {error}", file=sys.stderr)
+        print(f"kvlint run: {on_one_line(str(error))}", file=sys.stderr)
         return 2
 
 

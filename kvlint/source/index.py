@@ -17,9 +17,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
+from importlib.util import find_spec
 from pathlib import Path
 
 from kvlint.findings import FileError
+from kvlint.source.boundary import Boundary
+from kvlint.source.children import run_isolated
+from kvlint.source.reading import read_regular
 from kvlint.source.text import SourceError, SourceFile, decode_source, read_source
 from kvlint.source.type_comments import annotate, has_type_comments
 
@@ -136,9 +140,8 @@ def newer_syntax(text: str, line: str) -> str:
     nesting overflows its stack, so a process of its own reads the text."""
     if _NEWER.search(line) is None:
         return ""
-    command = [sys.executable, "-c", _READ_WITH_LIBCST]
     try:
-        done = subprocess.run(command, input=text.encode(), capture_output=True, timeout=20)
+        done = run_isolated(("-c", _READ_WITH_LIBCST, *_libcst_folder()), text.encode(), 20)
     except (OSError, subprocess.TimeoutExpired):
         return ""
     running = ".".join(map(str, sys.version_info[:2]))
@@ -149,7 +152,18 @@ def newer_syntax(text: str, line: str) -> str:
 _NEWER = re.compile(
     r"\btype\s+\w|\b(def|class)\s+\w+\s*\[|\bexcept\b.*[*,]|\b[ft]r?['\"]|\brf['\"]", re.I
 )
-_READ_WITH_LIBCST = "import sys, libcst; libcst.parse_module(sys.stdin.buffer.read().decode())"
+_READ_WITH_LIBCST = """
+import sys
+sys.path += sys.argv[1:]
+import libcst
+libcst.parse_module(sys.stdin.buffer.read().decode())
+"""
+
+
+def _libcst_folder() -> list[str]:
+    """Where libcst is installed: the folder of a user's own packages is closed to the child."""
+    spec = find_spec("libcst")
+    return [str(Path(spec.origin).parent.parent)] if spec and spec.origin else []
 
 
 class Project:
@@ -176,6 +190,7 @@ class Project:
         self._by_name: dict[str, Module | None] = {}
         self._by_path: dict[Path, Module] = {}
         self._folders: dict[Path, frozenset[str]] = {}
+        self._boundary = Boundary((), self.roots)
 
     def module(self, name: str) -> Module | None:
         """The module of that dotted name, None where no root has it or it does not parse."""
@@ -207,7 +222,7 @@ class Project:
     def _digest_of(self, path: Path) -> str:
         known = self._by_path.get(path)
         try:
-            return digest(known.source.data if known else path.read_bytes())
+            return digest(known.source.data if known else read_regular(path))
         except OSError:
             return ""
 
@@ -278,6 +293,10 @@ class Project:
         return next((path for path in found if path is not None), None)
 
     def _find_under(self, root: Path, name: str) -> Path | None:
+        path = self._place_under(root, name)
+        return None if path is None or self._boundary.leads_out(path) else path
+
+    def _place_under(self, root: Path, name: str) -> Path | None:
         parts = name.split(".")
         folder = root.joinpath(*parts[:-1])
         entries = self._entries(folder)

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import json
-import sys
 from bisect import bisect_right
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kvlint.launch.arguments import Place
 from kvlint.source.documents import Fields, Items, Scalar, Tree, unescaped_offsets
+from kvlint.source.loading import LoadError, load_toml
 from kvlint.source.text import SourceFile
 from kvlint.source.yaml_files import UnreadableDocument
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 
 @cache
@@ -109,9 +104,9 @@ def _quoted(raw: str, place: Place) -> Scalar:
 def read_toml(source: SourceFile) -> list[Tree]:
     """The tables of a TOML file. Raises UnreadableDocument."""
     try:
-        tomllib.loads(source.text.replace("\r\n", "\n"))
-    except tomllib.TOMLDecodeError as error:
-        raise UnreadableDocument(f"is not valid TOML: {error}") from error
+        load_toml(source.text.replace("\r\n", "\n"))
+    except LoadError as error:
+        raise UnreadableDocument(f"is not valid TOML: {error.reason}") from error
     reader = _Reader(source)
     root = _toml_parser().parse(reader.data).root_node
     tables: list[Tree] = [_table(reader, root)]
@@ -147,7 +142,7 @@ def _toml(reader: _Reader, node: Node) -> Tree:
 
 
 def _toml_string(raw: str, place: Place) -> Scalar:
-    parsed: Any = tomllib.loads("x = " + raw.replace("\r\n", "\n"))["x"]
+    parsed = load_toml("x = " + raw.replace("\r\n", "\n"))["x"]
     text = str(parsed)
     width = 3 if raw.startswith(('"""', "'''")) else 1
     inside, start = raw[width : len(raw) - width], place.start + width

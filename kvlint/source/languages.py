@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from kvlint.source.reading import open_regular
+
 PYTHON_SUFFIXES = (".py", ".pyi", ".pyw")
 _LONGEST_HEAD = 200
 
@@ -19,7 +21,8 @@ def is_python(path: Path, data: bytes | None = None) -> bool:
 
 def _head(path: Path) -> bytes:
     try:
-        with path.open("rb") as handle:
+        descriptor, _ = open_regular(path)
+        with open(descriptor, "rb") as handle:  # noqa: PTH123 - a descriptor
             return handle.readline(_LONGEST_HEAD)
     except OSError:
         return b""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import errno
 import io
 import re
 import tokenize
@@ -12,8 +13,8 @@ from itertools import pairwise
 from pathlib import Path
 
 from kvlint.findings import FileError, Span
+from kvlint.source.reading import read_regular
 
-MAX_BYTES = 10 * 1024 * 1024
 _DECLARED = re.compile(rb"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 _WORD = re.compile(r"\w+")
 _NEWLINE = re.compile(r"\r\n|\n|\r")
@@ -98,13 +99,12 @@ def _is_ascii_superset(encoding: str) -> bool:
 def read_source(path: Path) -> SourceFile:
     """Read a Python file. Raises SourceError with a message for people."""
     try:
-        with path.open("rb") as handle:
-            data = handle.read(MAX_BYTES + 1)
+        data = read_regular(path)
     except OSError as error:
         reason = error.strerror or str(error)
+        if error.errno == errno.EFBIG:
+            raise SourceError(FileError(path, f"{reason}, which kvlint does not check")) from error
         raise SourceError(FileError(path, f"cannot be read: {reason}")) from error
-    if len(data) > MAX_BYTES:
-        raise SourceError(FileError(path, "is larger than 10 MB, which kvlint does not check"))
     return decode_source(path, data)
 
 

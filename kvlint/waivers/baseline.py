@@ -10,6 +10,8 @@ from typing import Any
 
 from kvlint.errors import UsageError
 from kvlint.findings import Finding
+from kvlint.source.loading import LoadError, load_json
+from kvlint.source.reading import MAX_KEPT_BYTES, read_regular
 from kvlint.source.text import SourceFile
 from kvlint.waivers.fingerprints import fingerprints, relative
 
@@ -54,13 +56,11 @@ class Scope:
 def read(path: Path) -> tuple[Entry, ...]:
     """The entries of a baseline file. Raises BaselineError."""
     try:
-        data = json.loads(path.read_bytes())
+        data = load_json(read_regular(path, MAX_KEPT_BYTES))
     except OSError as error:
         raise BaselineError(f"{path}: cannot be read: {error.strerror or error}") from error
-    except json.JSONDecodeError as error:
-        raise BaselineError(f"{path}:{error.lineno}: is no JSON: {error.msg}") from error
-    except UnicodeDecodeError as error:
-        raise BaselineError(f"{path}: is not valid UTF-8") from error
+    except LoadError as error:
+        raise BaselineError(f"{path}:{error.line}: is no JSON: {error.reason}") from error
     if not isinstance(data, dict) or data.get("version") != VERSION:
         raise BaselineError(f"{path}:1: is no kvlint baseline of version {VERSION}")
     entries = data.get("entries")

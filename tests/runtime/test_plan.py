@@ -14,7 +14,7 @@ from kvlint.rules.rule import builtin_rules
 from kvlint.runtime.confirm import probes_for
 from kvlint.runtime.plan import SelectionError, plan_probes, select
 from kvlint.runtime.probes import Probe, RunOptions
-from kvlint.runtime.releases import RunError, child_environment
+from kvlint.runtime.releases import Interpreter, RunError, child_environment, find_release
 from kvlint.runtime.session import engines_for
 
 
@@ -133,3 +133,14 @@ def test_a_tree_without_a_released_number_has_the_same_probes(version: str) -> N
     tree = replace(released, version=version, release=None)
 
     assert plan_probes(View(tree), builtin_rules()) == plan_probes(View(released), builtin_rules())
+
+
+def test_a_clone_is_shown_under_the_version_that_its_build_wrote(tmp_path: Path) -> None:
+    package = tmp_path / "sglang"
+    (package / "srt").mkdir(parents=True)
+    (package / "version.py").write_text('__version__ = "0.0.0.dev0"\n')
+    (package / "_version.py").write_text("__version__ = version = '0.5.24.dev12+g1234567'\n")
+
+    release = find_release(str(tmp_path), Interpreter("python", {}))
+
+    assert release.version == "0.5.24.dev12+g1234567"

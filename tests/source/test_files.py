@@ -101,6 +101,7 @@ def test_gitignore_files_above_the_repository_do_not_count(tmp_path: Path) -> No
 
 def test_links_do_not_lead_the_walk_astray(tmp_path: Path) -> None:
     make(tmp_path, "a/b.py", "elsewhere/c.py")
+    (tmp_path / ".git").mkdir()
     (tmp_path / "a" / "loop").symlink_to(tmp_path / "a")
     (tmp_path / "a" / "gone.py").symlink_to(tmp_path / "nowhere.py")
     (tmp_path / "a" / "same.py").symlink_to(tmp_path / "a" / "b.py")

@@ -1,4 +1,4 @@
-"""Run as a program by `fixing.write`: overwrites a file whose inode has to stay.
+"""Run as a program by `source.writing`: overwrites a file whose inode has to stay.
 
 Arguments: the file, how many bytes the new content has, the SHA-256 of the old. The new content
 comes through standard input; the file is not touched before all of it is there. Imports nothing
@@ -32,7 +32,8 @@ def main(arguments: list[str]) -> int:
 
 
 def _overwrite(target: Path, new: bytes, digest: str) -> int:
-    with target.open("r+b") as handle:
+    flags = os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+    with os.fdopen(os.open(target, flags), "r+b") as handle:
         old = handle.read()
         if hashlib.sha256(old).hexdigest() != digest:
             return CHANGED
@@ -48,12 +49,12 @@ def _overwrite(target: Path, new: bytes, digest: str) -> int:
 
 
 def _back_up(target: Path, old: bytes) -> Path:
-    """Write the old bytes beside the file, readable for its owner alone."""
-    backup = target.with_name(f".{target.name}.kvlint-backup")
-    try:
-        descriptor = os.open(backup, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError as error:
-        raise OSError(error.errno, f"{backup.name} of an interrupted run lies beside it") from error
+    """Write the old bytes beside the file, readable for its owner alone. A backup that lies there
+    already is some earlier run's, and stays."""
+    name = f".{target.name[:180]}.{os.urandom(4).hex()}.kvlint-backup"
+    backup = target.with_name(name)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
+    descriptor = os.open(backup, flags, 0o600)
     with os.fdopen(descriptor, "wb") as copy:
         copy.write(old)
         copy.flush()

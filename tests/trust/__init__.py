@@ -1,0 +1,1 @@
+"""What a checked repository may not do: run code, reach outside, stop kvlint."""
