@@ -36,8 +36,7 @@ def _called(asked: Asked, use: Use) -> Iterator[Finding]:
     pools = asked.contracts(use)
     if pools is None:
         return
-    called = (use.name, *use.others)
-    sure = certainty(pools, lambda cls: all(guards(asked, cls, name) for name in called))
+    sure = certainty(pools, lambda cls: _refuses(asked, cls, use))
     if sure is None:
         return
     guarding = sorted(cls for cls in pools.classes if guards(asked, cls, use.name))
@@ -73,6 +72,13 @@ def _called(asked: Asked, use: Use) -> Iterator[Finding]:
         fix=fix,
         suggestions=suggestions,
     )
+
+
+def _refuses(asked: Asked, cls: str, use: Use) -> bool:
+    """Whether a class guards the accessor, under every name that it can be used by here."""
+    if not guards(asked, cls, use.name):
+        return False
+    return not use.others or all(guards(asked, cls, name) for name in use.others)
 
 
 def _is_hook(asked: Asked, use: Use, pools: PoolSet, accessor: ResolvedAccessor) -> bool:

@@ -133,16 +133,20 @@ def _described(ctx: Context, atom: Instance, name: str, found: Value) -> Value:
 
 def _delegated(ctx: Context, atom: Instance, name: str, own: Value) -> Value:
     """What `__getattr__` hands on: `return getattr(self._pool, name)` as the whole of it."""
-    if name.startswith("__"):
+    if atom.cls not in ctx.delegates:
+        ctx.delegates[atom.cls] = _delegate(ctx, atom.cls)
+    inner = ctx.delegates[atom.cls]
+    if inner is None or inner == name or name.startswith("__"):
         return UNKNOWN
-    for base in ancestors(ctx, atom.cls):
+    return attribute(ctx, attribute(ctx, own, inner), name)
+
+
+def _delegate(ctx: Context, cls: str) -> str | None:
+    for base in ancestors(ctx, cls):
         info = source_class(ctx, base)
         for member in info.members.get("__getattr__", ()) if info is not None else ():
-            inner = _asked_instead(member)
-            if inner is None or inner == name:
-                return UNKNOWN
-            return attribute(ctx, attribute(ctx, own, inner), name)
-    return UNKNOWN
+            return _asked_instead(member)
+    return None
 
 
 def _asked_instead(function: ast.stmt) -> str | None:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from kvlint.interpret.access import subscripted
 from kvlint.interpret.class_sets import meet
 from kvlint.interpret.context import Env, Frame
+from kvlint.interpret.interest import touches
 from kvlint.interpret.recording import (
     record_given,
     record_replacement,
@@ -118,8 +119,7 @@ def _assign_name(frame: Frame, env: Env, name: str, found: Value, source: ast.ex
     if source is not None and _is_test(frame, source):
         frame.tests[name] = source
     env[name] = found
-    told = source is not None and frame.recorder is not None
-    path = path_of(source) if told and source is not None else None
+    path = path_of(source) if source is not None and _tests_classes(frame) else None
     if path is not None and path != name and not _is_plain(found):
         keep(env, f"{name}=", value(Constant(alias_of(env, path) or path)))
         env[ALIASES] = NOTHING
@@ -130,6 +130,14 @@ def _assign_name(frame: Frame, env: Env, name: str, found: Value, source: ast.ex
             snapshot[name] = join([known, found])
         else:
             snapshot[name] = found
+
+
+def _tests_classes(frame: Frame) -> bool:
+    """Whether the function, where it is walked for uses, asks for the class of anything."""
+    if frame.recorder is None:
+        return False
+    tests = frame.module.class_tests
+    return bool(tests) and (frame.function is None or touches(tests, frame.function))
 
 
 def _is_plain(found: Value) -> bool:

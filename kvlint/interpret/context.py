@@ -47,6 +47,8 @@ class Context:
     stores: dict[tuple[ast.AST, str], list[Value]] = field(default_factory=dict)
     bindings: dict[ast.AST, Bindings] = field(default_factory=dict)
     generic: dict[str, bool] = field(default_factory=dict)
+    delegates: dict[str, str | None] = field(default_factory=dict)
+    """Attributes whose own attributes the `__getattr__` of a class hands on."""
     module_envs: dict[str, Env] = field(default_factory=dict)
     active: dict[object, int] = field(default_factory=dict)
     """Questions being worked out right now, with their depth."""

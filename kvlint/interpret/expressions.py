@@ -68,8 +68,8 @@ def attribute_at(frame: Frame, env: Env, node: ast.Attribute, base: Value) -> Va
         for outer in frame.outer:
             if path in outer:
                 return outer[path]
-    if node.attr not in ("__name__", "__qualname__"):
-        base = classes_behind(frame, env, base)
+    if base.atoms and len(base.atoms) == 1 and node.attr not in ("__name__", "__qualname__"):
+        base = classes_behind(frame, env, base) if isinstance(only(base), TypeOf) else base
     return attribute(frame.ctx, base, node.attr)
 
 

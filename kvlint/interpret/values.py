@@ -275,8 +275,13 @@ def without_none(known: Value) -> Value:
 
 def only(known: Value) -> Atom | None:
     """The single atom of a value, None set aside; None where there are several or none."""
-    atoms = without_none(known).atoms
-    return next(iter(atoms)) if atoms and len(atoms) == 1 else None
+    atoms = known.atoms
+    if not atoms:
+        return None
+    if len(atoms) > 1:
+        atoms = without_none(known).atoms or frozenset()
+    atom = next(iter(atoms))
+    return atom if len(atoms) == 1 and not isinstance(atom, Nothing) else None
 
 
 def element_of(known: Value) -> Value:

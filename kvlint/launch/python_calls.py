@@ -83,7 +83,7 @@ class Calls:
         """A parser of this file has SGLang's options."""
 
     def call(self, node: ast.Call) -> Evaluated:
-        function = self.program.evaluate(node.func)
+        function = self.program.expressions.called(node.func)
         positional, keywords = self.arguments(node)
         match function:
             case Target(name=name):

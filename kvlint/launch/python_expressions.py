@@ -41,6 +41,8 @@ class Expressions:
 
     def __init__(self, program: Program) -> None:
         self.program = program
+        self.stated: dict[str, tuple[str | int | bool, ...]] = {}
+        """Constants of other modules and of classes, by name, as they were asked for."""
 
     def evaluate(self, node: ast.expr) -> Evaluated:
         match node:
@@ -99,21 +101,30 @@ class Expressions:
             value.guarded = True
         return value if value is not None else Symbol(f"name:{name}")
 
+    def called(self, node: ast.expr) -> Evaluated:
+        """The function of a call: no constant, whatever module it comes from."""
+        match node:
+            case ast.Name(id=name):
+                return self.name(name)
+            case ast.Attribute(value=owner, attr=attr):
+                return self.attribute(self.evaluate(owner), attr)
+        return self.evaluate(node)
+
     def stated_elsewhere(self, value: Evaluated, node: ast.Name | ast.Attribute) -> Evaluated:
         """A constant of another module, or of a class, in place of its name."""
         match value:
             case Target(name=name) if not name.startswith(("sglang.", "os.", "sys.")):
-                pass
+                key = name
             case Member(owner=Symbol(name=name)) if name.startswith("class:"):
-                pass
+                key = ast.unparse(node)
             case Symbol(name=name) if name.startswith("class:") and isinstance(node, ast.Attribute):
-                pass
+                key = ast.unparse(node)
             case _:
                 return value
-        if isinstance(node, ast.Attribute) and self.is_assigned(node.attr):
-            return value
-        options = [Known(constant, node) for constant in self.program.constants(node)]
-        found = one_of(options, id(node))
+        if key not in self.stated:
+            assigned = isinstance(node, ast.Attribute) and self.is_assigned(node.attr)
+            self.stated[key] = () if assigned else self.program.constants(node)
+        found = one_of([Known(constant, node) for constant in self.stated[key]], id(node))
         return found if found is not None else value
 
     def is_assigned(self, attribute: str) -> bool:

@@ -77,6 +77,12 @@ class Module:
         return "global " in self.source.text
 
     @cached_property
+    def class_tests(self) -> list[int]:
+        """The lines that ask for the class of something by `isinstance`."""
+        starts = self.source.line_starts
+        return [bisect_right(starts, m.start()) for m in _TEST.finditer(self.source.text)]
+
+    @cached_property
     def stores_on_others(self) -> dict[str, list[tuple[str, int]]]:
         """Attribute -> (name, line) of each indented `name.attribute = ...` but those of self."""
         text = self.source.text
@@ -104,6 +110,7 @@ class Module:
         return self.name if self.is_package else self.name.rpartition(".")[0]
 
 
+_TEST = re.compile(r"\bisinstance\(")
 _STORE = re.compile(r"^[ \t]+(\w+)\.(\w+)[ \t]*=(?!=)", re.M)
 
 

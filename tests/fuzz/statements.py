@@ -235,8 +235,8 @@ def inner_function(module: cst.Module, rng: Random) -> cst.Module | None:
 def _may_move_inside(function: cst.FunctionDef, parents: Parents) -> bool:
     if function.asynchronous is not None or function.name.value == "__init__":
         return False
-    if "# type:" in cst.Module([function]).code:
-        return False  # a comment that belongs to the head of the function
+    if _has_type_comment(function) or has(function.body, cst.Raise):
+        return False  # a method is a guard where it does nothing but raise, itself
     if has(function.body, cst.Yield, cst.Await, cst.Global, cst.Nonlocal, cst.ExceptHandler):
         return False
     if not isinstance(function.body, cst.IndentedBlock) or "super" in _names(function):
@@ -245,6 +245,11 @@ def _may_move_inside(function: cst.FunctionDef, parents: Parents) -> bool:
         return False
     parameters = {node.name.value for node, _ in walk(function) if isinstance(node, cst.Param)}
     return not parameters & _bound(function.body)
+
+
+def _has_type_comment(function: cst.FunctionDef) -> bool:
+    """A comment that belongs to the head of the function: nothing may come between."""
+    return "# type:" in cst.Module([function]).code
 
 
 def _names(node: cst.CSTNode) -> set[str]:
@@ -295,6 +300,7 @@ def helper(module: cst.Module, rng: Random) -> cst.Module | None:
         for name, parents in loads(module)
         if (function := function_of(parents)) is not None
         and isinstance(function.body, cst.IndentedBlock)
+        and not _has_type_comment(function)
         and name.value in {p.name.value for p in function.params.params}
         and name.value not in _bound(function.body)
         and not any(isinstance(p, cst.Lambda | cst.BaseComp | cst.CompFor) for p in parents)

@@ -67,10 +67,7 @@ def test_a_killed_fix_leaves_whole_files(tmp_path: Path) -> None:
     assert kills.campaign(6, 1, tmp_path) == []
 
 
-HELD = [repositories.hostile_files, repositories.cache]
-
-
-@pytest.mark.parametrize("plant", HELD, ids=lambda plant: plant.__name__)
+@pytest.mark.parametrize("plant", repositories.PLANTS, ids=lambda plant: plant.__name__)
 def test_a_malicious_repository_does_no_harm(plant: repositories.Plant, tmp_path: Path) -> None:
     rng = Random(plant.__name__)
     for number in range(3):
