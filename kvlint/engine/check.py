@@ -9,6 +9,7 @@ from pathlib import Path
 
 from kvlint.engine import schedule as runner
 from kvlint.engine.analysis import RawResult, Request, check_files
+from kvlint.engine.applicable import launch_release
 from kvlint.engine.cache import Home
 from kvlint.engine.own_files import without_own
 from kvlint.engine.results import SYNTAX_ERROR, Input, Judged, Run
@@ -18,7 +19,6 @@ from kvlint.findings import FileError, Finding, Span
 from kvlint.launch import is_launch_file
 from kvlint.launch.facts import LaunchRelease
 from kvlint.output.report import Release, Report
-from kvlint.project.applicable import launch_release
 from kvlint.project.files import Selection, absolute, collect, is_excluded
 from kvlint.project.groups import Group, groups, ignored_in
 from kvlint.project.settings import SETTINGS_FILE, SettingsFinder

@@ -37,11 +37,11 @@ class Request:
 def check_command(request: Request) -> int:
     """Check, write what was found; the exit status: 0 or 1. Raises UsageError."""
     from kvlint.catalogue.choose import CatalogueError, choose
+    from kvlint.engine.applicable import launch_release, rules_off
     from kvlint.output.render import render
     from kvlint.output.report import Release, Report
     from kvlint.output.streams import write_report
     from kvlint.output.style import style_for
-    from kvlint.project.applicable import launch_release, rules_off
     from kvlint.project.groups import rules_of
     from kvlint.project.settings import SettingsFinder
     from kvlint.rules.selection import ALL, codes_of

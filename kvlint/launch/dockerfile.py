@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from kvlint.launch.arguments import Addition, Word
 from kvlint.launch.commands import Slice, configuration_of
-from kvlint.launch.documents import unescaped_offsets
 from kvlint.launch.facts import LaunchFacts
 from kvlint.launch.shell import read_script
 from kvlint.launch.shell_words import Invocation
 from kvlint.launch.structured import gap_removal
+from kvlint.source.documents import unescaped_offsets
 from kvlint.source.text import SourceFile
 
 _INSTRUCTION = re.compile(r"\s*([A-Za-z]+)\s+")

@@ -69,7 +69,7 @@ def check_launch_file(
         return ()
     from kvlint.launch.judge import Case, judge, launch_rules
     from kvlint.launch.requests import script_decodes
-    from kvlint.launch.yaml_files import UnreadableDocument
+    from kvlint.source.yaml_files import UnreadableDocument
 
     chosen = launch_rules(rules)
     if not chosen:
@@ -94,10 +94,10 @@ def check_launch_file(
 def _invocations(source: SourceFile, facts: LaunchFacts) -> list[Invocation]:
     from kvlint.launch.commands import whole
     from kvlint.launch.dockerfile import read_dockerfile
-    from kvlint.launch.json_toml import read_json, read_toml
     from kvlint.launch.shell import read_script
     from kvlint.launch.structured import read_documents
-    from kvlint.launch.yaml_files import read_yaml
+    from kvlint.source.json_toml import read_json, read_toml
+    from kvlint.source.yaml_files import read_yaml
 
     suffix = source.path.suffix.lower()
     if suffix in (".yaml", ".yml"):

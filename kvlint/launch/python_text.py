@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from kvlint.launch.arguments import Addition, Argument, Place, Value
 from kvlint.launch.commands import Slice
-from kvlint.launch.documents import unescaped_offsets
+from kvlint.source.documents import unescaped_offsets
 from kvlint.source.text import SourceFile
 
 _OPENING = re.compile(r"([A-Za-z]*)(\"\"\"|'''|\"|')")

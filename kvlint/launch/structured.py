@@ -17,12 +17,12 @@ from kvlint.launch.arguments import (
     typed_setting,
 )
 from kvlint.launch.commands import NOOP_OPTION, Slice, configuration_of, launch_at
-from kvlint.launch.documents import Fields, Items, Scalar, Tree, moved
 from kvlint.launch.facts import NOOP_FLAG, LaunchFacts
 from kvlint.launch.shell import read_script
 from kvlint.launch.shell_words import Invocation
-from kvlint.launch.yaml_files import UnreadableDocument, read_yaml_text
+from kvlint.source.documents import Fields, Items, Scalar, Tree, moved
 from kvlint.source.text import SourceFile
+from kvlint.source.yaml_files import UnreadableDocument, read_yaml_text
 
 _PROSE = frozenset(
     {

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from kvlint.catalogue.choose import CatalogueError, Choice, choose
 from kvlint.catalogue.overlap import without_modules_of
+from kvlint.engine.applicable import nothing_to_ask, rules_off
 from kvlint.errors import UsageError
-from kvlint.project.applicable import nothing_to_ask, rules_off
 from kvlint.project.files import matches
 from kvlint.project.settings import Settings, SettingsFinder, line_of
 from kvlint.rules.rule import Rule, RuleError, load_rules, rules_folder

@@ -8,10 +8,10 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from kvlint.launch.arguments import Place
-from kvlint.launch.documents import Fields, Items, Scalar, Tree, unescaped_offsets
-from kvlint.launch.yaml_files import UnreadableDocument
+from kvlint.source.documents import Fields, Items, Scalar, Tree, unescaped_offsets
 from kvlint.source.loading import LoadError, load_toml
 from kvlint.source.text import SourceFile
+from kvlint.source.yaml_files import UnreadableDocument
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kvlint.launch.arguments import Place
-from kvlint.launch.documents import Fields, Items, Scalar, Tree, aligned_offsets, unescaped_offsets
+from kvlint.source.documents import Fields, Items, Scalar, Tree, aligned_offsets, unescaped_offsets
 from kvlint.source.text import SourceFile
 
 _MAX_DEPTH = 100
