@@ -15,9 +15,18 @@ from kvlint.catalogue.model import Catalogue, Holder
 from kvlint.catalogue.resolve import View
 from kvlint.checks import (
     absent_accessor,
+    assumed_type,
+    call_arguments,
     capability_probe,
+    constructor_arguments,
+    dead_dispatch,
     guarded_accessor,
+    missing_implementation,
+    moved_name,
+    override,
     raw_buffer_write,
+    replaced_class,
+    result_arity,
     sub_pool_reference,
     sub_pool_write,
 )
@@ -35,13 +44,24 @@ from kvlint.source.text import SourceError, SourceFile, decode_source, read_sour
 
 CHECKS: dict[str, Check] = {
     "absent_accessor": absent_accessor.check,
+    "assumed_type": assumed_type.check,
+    "call_arguments": call_arguments.check,
     "capability_probe": capability_probe.check,
+    "constructor_arguments": constructor_arguments.check,
+    "dead_dispatch": dead_dispatch.check,
     "guarded_accessor": guarded_accessor.check,
+    "missing_implementation": missing_implementation.check,
+    "moved_name": moved_name.check,
+    "override": override.check,
     "raw_buffer_write": raw_buffer_write.check,
+    "replaced_class": replaced_class.check,
+    "result_arity": result_arity.check,
     "sub_pool_reference": sub_pool_reference.check,
     "sub_pool_write": sub_pool_write.check,
 }
-_PARTS = (b"KV", b"kv", b"Pool", b"k_pool")
+OF_THE_MODULE = frozenset(("moved_name", "override"))
+"""Questions about what stands in a module, whether or not it uses a pool."""
+_PARTS = (b"KV", b"kv", b"Pool", b"k_pool", b"mem_cache", b"Backend")
 """One of them is in each of the words: most files are passed over after four looks."""
 _WORDS = (
     b"KVPool",
@@ -54,6 +74,8 @@ _WORDS = (
     b"IndexerPool",
     b"k_pool",
     b"MambaPool",
+    b"sglang.srt.mem_cache",
+    b"AttentionBackend",
 )
 _CLASS = re.compile(rb"^[ \t]*class\s+(\w+)\s*\(([^)]{0,1000})\)", re.M)
 
@@ -292,7 +314,7 @@ def _asked(
     known = {rule.code: rule for rule in (*builtin_rules(), *every)}
     for name, check in CHECKS.items():
         selected = [rule for rule in rules if rule.check == name]
-        if selected and uses:
+        if selected and (uses or name in OF_THE_MODULE):
             asked = Asked(context, module, uses, selected, tuple(known.values()), recorder.given)
             yield from check(asked)
 
@@ -301,8 +323,9 @@ def _position(use: Use) -> tuple[int, int, str]:
     return use.node.lineno, use.node.col_offset, use.kind
 
 
-def recorded(context: Context, module: Module) -> Recorder:
-    """Every use of a pool in a module; in SGLang's own, of those of which anything is certain."""
+def recorded(context: Context, module: Module, whole: bool = False) -> Recorder:
+    """Every use of a pool in a module; in SGLang's own, of those of which anything is certain,
+    unless it is wanted `whole`."""
     from kvlint.interpret.context import module_frame
     from kvlint.interpret.flow import execute, run_nested
     from kvlint.interpret.interest import interest
@@ -310,7 +333,7 @@ def recorded(context: Context, module: Module) -> Recorder:
     recorder = Recorder()
     frame = module_frame(context, module)
     frame.recorder = recorder
-    if module.name.startswith("sglang."):
+    if module.name.startswith("sglang.") and not whole:
         found = interest(context.vocabulary(), module)
         if not found.lines:
             return recorder

@@ -9,7 +9,13 @@ from kvlint.interpret.access import subscripted
 from kvlint.interpret.class_sets import meet
 from kvlint.interpret.context import Env, Frame
 from kvlint.interpret.interest import touches
-from kvlint.interpret.recording import record_given, record_store, record_sub_pool_store
+from kvlint.interpret.recording import (
+    record_given,
+    record_replacement,
+    record_store,
+    record_sub_pool_store,
+    record_unpacking,
+)
 from kvlint.interpret.slicing import names_in
 from kvlint.interpret.values import (
     NEVER,
@@ -182,9 +188,11 @@ def _mentions(test: ast.expr, name: str) -> bool:
 def _assign_attribute(frame: Frame, env: Env, target: ast.Attribute, found: Value) -> None:
     from kvlint.interpret.expressions import evaluate
 
-    record_given(frame, target, evaluate(frame, env, target.value))
+    base = evaluate(frame, env, target.value)
+    record_given(frame, target, base)
     path = path_of(target)
     record_sub_pool_store(frame, target, found)
+    record_replacement(frame, target, base, found)
     if path is None:
         return
     found = _as_declared(frame, path, found)
@@ -259,6 +267,7 @@ def put_into(
 def _unpack(
     frame: Frame, env: Env, target: ast.Tuple | ast.List, found: Value, source: ast.expr | None
 ) -> None:
+    record_unpacking(frame, target, found)
     sources = source.elts if isinstance(source, (ast.Tuple, ast.List)) else []
     same = len(sources) == len(target.elts)
     stars = [i for i, element in enumerate(target.elts) if isinstance(element, ast.Starred)]
