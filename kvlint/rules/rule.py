@@ -18,6 +18,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from kvlint.findings import Severity
 from kvlint.rules.front_matter import FrontMatter, RuleError
+from kvlint.source.boundary import Boundary
 from kvlint.source.reading import read_text
 
 __all__ = ["Rule", "RuleError", "builtin_rules", "load_rules", "parse_rule", "rules_folder"]
@@ -142,6 +143,8 @@ def _files(place: Path, pattern: str) -> list[Path]:
 
 
 def _read(path: Path) -> str:
+    if Boundary([path.parent]).leads_out(path):
+        raise RuleError(f"{path}: is a link that leads out of its repository")
     try:
         return read_text(path)
     except OSError as error:
