@@ -1,5 +1,5 @@
 # The same commands as `python3 dev.py ...`, for those who like make.
-.PHONY: check test lint trees golden bench fuzz runtime
+.PHONY: check test lint trees golden bench growth fuzz runtime
 
 check:
 	python3 dev.py check $(FILES)
@@ -19,6 +19,10 @@ golden:
 
 bench:
 	python3 benchmarks/run.py
+
+# Input at n, 2n and 4n in some sixty shapes; fails where the cost grows faster.
+growth:
+	.venv/bin/python benchmarks/growth.py
 
 # Hostile files, fixes, kills, repositories and rewritten programs: some forty minutes.
 fuzz:

@@ -12,6 +12,7 @@ FAMILIES = {
     "KV1": "Guarded and absent accessors",
     "KV2": "Sub-pools and raw buffers",
     "KV3": "The no-op pool, and how servers are launched with it",
+    "KV4": "Contracts: what subclasses, calls and holders owe each other",
 }
 FIXES = {"none": "", "sometimes": "sometimes", "always": "always"}
 

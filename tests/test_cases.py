@@ -23,6 +23,8 @@ FOUND_FOR_CERTAIN = {
     "missing-attr",
     "subpool-write",
     "noop-precondition",
+    "override-signature",
+    "call-signature",
 }
 
 pytestmark = pytest.mark.skipif(
@@ -84,6 +86,36 @@ def test_further_form_is_found(form: Path, further_forms: dict[Path, list[Found]
         assert errors(findings) == expected(bad), f"{bad}: {findings}"
         assert {finding.line for finding in findings} == expected(bad), f"{bad}: {findings}"
         assert further_forms.get(good.resolve(), []) == [], good
+
+
+def ways(family: str) -> list[Path]:
+    rules = sorted(CASES.joinpath("forms47").glob(f"{family}*"))
+    return [way for rule in rules for way in sorted(rule.iterdir())]
+
+
+def marked_as(file: Path, mark: str) -> set[int]:
+    lines = file.read_text(encoding="utf-8").splitlines()
+    return {number for number, line in enumerate(lines, 1) if line.rstrip().endswith(f"# {mark}")}
+
+
+@pytest.fixture(scope="module")
+def contract_cases() -> dict[Path, list[Found]]:
+    rules = sorted(CASES.joinpath("forms47").glob("KV4*"))
+    return by_file(check("--sglang", "0.5.23", *rules))
+
+
+@pytest.mark.parametrize("way", ways("KV4"), ids=lambda way: f"{way.parent.name}-{way.name}")
+def test_contract_case(way: Path, contract_cases: dict[Path, list[Found]]) -> None:
+    for program in sorted(way.iterdir()):
+        assert contract_cases.get((program / "good.py").resolve(), []) == [], program
+        bad = program / "bad.py"
+        if not bad.exists():
+            continue
+        found = {finding.line for finding in contract_cases.get(bad.resolve(), [])}
+        wanted, also = marked_as(bad, "EXPECT"), marked_as(bad, "OR")
+        assert found <= wanted | also, bad
+        if not bad.read_text(encoding="utf-8").startswith("# level: warning"):
+            assert wanted <= found or found & also, bad
 
 
 def bug_meta(case: Path) -> dict[str, str]:

@@ -107,8 +107,10 @@ def own_rule(old: str = "", new: str = "") -> str:
         (
             'check = "guarded_accessor"',
             'check = "os.system"',
-            ":7: check 'os.system' is none of absent_accessor, capability_probe, guarded_accessor,"
-            " raw_buffer_write, sub_pool_reference, sub_pool_write, builtin, launch",
+            ":7: check 'os.system' is none of absent_accessor, assumed_type, call_arguments,"
+            " capability_probe, constructor_arguments, dead_dispatch, guarded_accessor,"
+            " missing_implementation, moved_name, override, raw_buffer_write, replaced_class,"
+            " result_arity, sub_pool_reference, sub_pool_write, builtin, launch",
         ),
         (
             'fixable = "sometimes"',

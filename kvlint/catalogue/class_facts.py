@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from kvlint.catalogue.bodies import Function, dotted, method_kind, raised, scan
-from kvlint.catalogue.model import Method, PoolClass, SuperCall
+from kvlint.catalogue.bodies import Function, dotted, exits, method_kind, raised, scan
+from kvlint.catalogue.model import AS_BASE, Method, Parameter, PoolClass, SuperCall
 from kvlint.catalogue.self_facts import SelfFacts, class_name, self_facts
-from kvlint.catalogue.signatures import annotation_text, parameters
+from kvlint.catalogue.signatures import annotation_text, parameters, without_annotations
 
 _PROPERTIES = ("property", "cached_property", "abstractproperty", "lazy_property")
 _ABSTRACT = ("abstractmethod", "abstractproperty", "abstractclassmethod", "abstractstaticmethod")
@@ -28,6 +28,8 @@ _TRANSPARENT = frozenset(
         *_ABSTRACT,
     )
 )
+# Decorators that may change what a method does, but not how it is called.
+_KEEPING = frozenset(("contextmanager", "asynccontextmanager", "retry", "abstractmethod"))
 _CLASS_DECORATORS = ("final", "runtime_checkable", "total_ordering", "dataclass", "dataclasses")
 _DYNAMIC_METHODS = ("__getattr__", "__getattribute__", "__setattr__")
 
@@ -45,6 +47,7 @@ class _Body:
     methods: dict[str, Method] = field(default_factory=dict)
     attributes: dict[str, None] = field(default_factory=dict)
     declared: dict[str, None] = field(default_factory=dict)
+    flags: dict[str, bool] = field(default_factory=dict)
     dynamic: bool = False
 
 
@@ -66,6 +69,9 @@ def own_facts(
         _read_statement(statement, presence, body)
     if any(_decorator_name(d) == "dataclass" for d in node.decorator_list):
         body.attributes.update(body.declared)
+        made = _generated_constructor(node, bases)
+        if made is not None:
+            body.methods.setdefault(made.name, made)
     return PoolClass(
         qualname=qualname,
         bases=bases,
@@ -74,9 +80,43 @@ def own_facts(
         declared_attributes=tuple(name for name in body.declared if name not in body.attributes),
         dynamic=body.dynamic or any(name in body.methods for name in _DYNAMIC_METHODS),
         is_pool=is_pool,
+        constant_flags=body.flags,
         path=path,
         line=node.lineno,
     )
+
+
+def _generated_constructor(node: ast.ClassDef, bases: tuple[str, ...]) -> Method | None:
+    """The `__init__` of a dataclass that derives from nothing; None where options decide what its
+    parameters are."""
+    options = [d for d in node.decorator_list if isinstance(d, ast.Call) and d.keywords]
+    named = {keyword.arg for one in options for keyword in one.keywords}
+    if bases or named & {"init", "kw_only"}:
+        return None
+    found: list[Parameter] = []
+    for one in node.body:
+        if not isinstance(one, ast.AnnAssign) or not isinstance(one.target, ast.Name):
+            continue
+        annotation = annotation_text(one.annotation) or ""
+        value = one.value
+        if "KW_ONLY" in annotation or (isinstance(value, ast.Call) and _hides(value)):
+            return None
+        if "ClassVar" not in annotation:
+            has_default = value is not None and (not isinstance(value, ast.Call) or _fills(value))
+            found.append(Parameter(one.target.id, "positional", has_default, annotation))
+    names = tuple(one.name for one in found)
+    return Method("__init__", "works", tuple(found), line=node.lineno, assigns=names)
+
+
+def _hides(call: ast.Call) -> bool:
+    return any(keyword.arg in ("init", "kw_only") for keyword in call.keywords)
+
+
+def _fills(call: ast.Call) -> bool:
+    """Whether a field's value, if it is a `field(...)`, gives it a default."""
+    if dotted(call.func).rpartition(".")[2] != "field":
+        return True
+    return any(keyword.arg in ("default", "default_factory") for keyword in call.keywords)
 
 
 def _has_dynamic_head(node: ast.ClassDef) -> bool:
@@ -231,7 +271,75 @@ def _method(node: Function, name: str, decorators: list[str], body: _Body) -> Me
         always_super_calls=tuple(facts.always_super_calls),
         maybe_assigns=tuple(facts.maybe_assigns),
         passes_self=facts.passes_self,
+        wrapped=not all(name in _TRANSPARENT or name in _KEEPING for name in decorators),
+        arity=result_arity(node),
     )
+
+
+def function_facts(node: ast.FunctionDef) -> Method:
+    """The facts of a function of a module."""
+    statements = node.body
+    scope = scan(statements)
+    return Method(
+        name=node.name,
+        kind=method_kind(statements, scope),
+        parameters=without_annotations(parameters(node.args, bound=False)),
+        line=node.lineno,
+        arity=result_arity(node),
+    )
+
+
+def result_arity(node: Function) -> int:
+    """The length of the tuple that every `return` of a function displays; 0 where they differ, are
+    no tuple displays, or where the end of the body is reached. What `super()` gives is taken to
+    agree; AS_BASE where every one hands that on."""
+    if isinstance(node, ast.AsyncFunctionDef):
+        return 0
+    results = [node.body] if isinstance(node, ast.Lambda) else _returned(node.body)
+    handed_on = [result for result in results if _is_of_super(result, node)]
+    lengths = {_display_length(result) for result in results if result not in handed_on}
+    if handed_on and not lengths:
+        return AS_BASE
+    if len(lengths) != 1 or None in lengths:
+        return 0
+    if not isinstance(node, ast.Lambda) and "fall" in exits(node.body):
+        return 0
+    return lengths.pop() or 0
+
+
+def _is_of_super(result: ast.expr | None, node: Function) -> bool:
+    """`super().name(...)` in a method of that name."""
+    if isinstance(node, ast.Lambda) or not isinstance(result, ast.Call):
+        return False
+    function = result.func
+    return (
+        isinstance(function, ast.Attribute)
+        and function.attr == node.name
+        and isinstance(function.value, ast.Call)
+        and dotted(function.value.func) == "super"
+    )
+
+
+def _display_length(node: ast.expr | None) -> int | None:
+    if not isinstance(node, ast.Tuple):
+        return None
+    return None if any(isinstance(one, ast.Starred) for one in node.elts) else len(node.elts)
+
+
+def _returned(body: list[ast.stmt]) -> list[ast.expr | None]:
+    """What the return statements of a body give; [None] of a generator, which gives no tuple."""
+    found: list[ast.expr | None] = []
+    stack: list[ast.AST] = list(body)
+    while stack:
+        node = stack.pop()
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+            continue
+        if isinstance(node, (ast.Yield, ast.YieldFrom)):
+            return [None]
+        if isinstance(node, ast.Return):
+            found.append(node.value)
+        stack.extend(ast.iter_child_nodes(node))
+    return found
 
 
 def _statements(node: Function) -> list[ast.stmt]:
@@ -241,6 +349,9 @@ def _statements(node: Function) -> list[ast.stmt]:
 def _read_binding(name: str, value: ast.expr, presence: Presence, body: _Body) -> None:
     """`name = value` in a class body: an alias of a method, a wrapped function, or plain data."""
     method = _bound_method(name, value, body)
+    body.flags.pop(name, None)
+    if presence == "always" and isinstance(value, ast.Constant) and isinstance(value.value, bool):
+        body.flags[name] = value.value
     if method is None:
         body.methods.pop(name, None)
         body.attributes[name] = None
@@ -273,7 +384,7 @@ def _wrapped_method(name: str, call: ast.Call, body: _Body) -> Method | None:
     if isinstance(function, ast.Lambda):
         return _method(function, name, [wrapper], body)
     inner = body.methods.get(function.id) if isinstance(function, ast.Name) else None
-    inner = inner or Method(name, "works", line=call.lineno)
+    inner = inner or Method(name, "works", line=call.lineno, wrapped=True)
     return replace(
         inner,
         name=name,

@@ -10,6 +10,7 @@ from pathlib import Path
 from packaging.requirements import InvalidRequirement, Requirement
 
 from kvlint.catalogue.tree import CatalogueError
+from kvlint.source.boundary import Boundary
 from kvlint.source.loading import LoadError, load_toml
 from kvlint.source.reading import read_text
 
@@ -42,6 +43,8 @@ def _sglang_in(name: str, lines: Iterable[str]) -> Iterator[tuple[str, Requireme
 
 
 def _text(path: Path) -> str:
+    if Boundary([path.parent]).leads_out(path):
+        return ""
     try:
         return read_text(path)
     except (OSError, UnicodeDecodeError):

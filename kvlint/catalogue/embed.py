@@ -30,7 +30,7 @@ from kvlint.catalogue.model import (
 from kvlint.catalogue.tree import CatalogueError
 
 FOLDER = Path(__file__).parent / "embedded"
-FORMAT = 1
+FORMAT = 2
 _KINDS: tuple[ParameterKind, ...] = (
     "positional-only",
     "positional",
@@ -49,7 +49,7 @@ _RECORDED_MESSAGES = frozenset(
         "decode and that the FA backend's fa_skip_kv_cache preconditions are met.",
     )
 )
-_FLAGS = ("has_message", "is_property", "is_static", "is_class", "passes_self")
+_FLAGS = ("wrapped", "has_message", "is_property", "is_static", "is_class", "passes_self")
 _NAMES = ("assigns", "self_calls", "always_calls", "maybe_assigns")
 _CALLS = ("super_calls", "always_super_calls")
 
@@ -70,6 +70,10 @@ def dump(catalogue: Catalogue, digest: str, *, texts: bool = False) -> bytes:
         f"{_json(name)}:{_json(_class_facts(own, texts))}"
         for name, own in sorted(catalogue.classes.items())
     )
+    functions = ",\n".join(
+        f"{_json(name)}:{_json(_method_facts(function, texts))}"
+        for name, function in sorted(catalogue.functions.items())
+    )
     holders = ",\n".join(
         _json([h.owner, h.name, h.form, list(h.classes), h.value_class]) for h in catalogue.holders
     )
@@ -80,6 +84,8 @@ def dump(catalogue: Catalogue, digest: str, *, texts: bool = False) -> bytes:
         f'"outside_attributes":{_json(catalogue.outside_attributes)},\n'
         f'"outside_calls":{_json(catalogue.outside_calls)},\n'
         f'"exports":{_json(catalogue.exports)},\n'
+        f'"modules":{_json(catalogue.modules)},\n'
+        f'"functions":{{\n{functions}\n}},\n'
         f'"holders":[\n{holders}\n],\n"classes":{{\n{classes}\n}}}}\n'
     ).encode()
 
@@ -96,6 +102,8 @@ def _class_facts(own: PoolClass, texts: bool) -> dict[str, Any]:
         "dynamic": own.dynamic,
         "mixin": not own.is_pool,
         "sub_pools": own.sub_pools,
+        "family": own.family,
+        "constant_flags": own.constant_flags,
         "path": own.path,
         "line": own.line,
         "methods": [_method_facts(method, texts) for method in own.methods.values()],
@@ -112,6 +120,7 @@ def _method_facts(method: Method, texts: bool) -> dict[str, Any]:
         "message": method.message if texts or method.message in _RECORDED_MESSAGES else None,
         "returns": method.returns,
         "line": method.line,
+        "arity": method.arity,
         "alias": _call_facts(method.alias) if method.alias else None,
     }
     facts.update((name, getattr(method, name)) for name in (*_FLAGS, *_NAMES))
@@ -121,7 +130,13 @@ def _method_facts(method: Method, texts: bool) -> dict[str, Any]:
 
 def _parameter_facts(parameter: Parameter) -> list[Any]:
     kind = _KINDS.index(parameter.kind)
-    return [parameter.name, kind, int(parameter.has_default), parameter.annotation]
+    return [
+        parameter.name,
+        kind,
+        int(parameter.has_default),
+        parameter.annotation,
+        *([parameter.default] if parameter.default is not None else []),
+    ]
 
 
 def _call_facts(call: SuperCall) -> list[str | None]:
@@ -143,6 +158,8 @@ def parse(data: bytes) -> Catalogue:
         ),
         outside_attributes=tuple(facts["outside_attributes"]),
         outside_calls=tuple(facts["outside_calls"]),
+        functions={name: _method(own) for name, own in facts["functions"].items()},
+        modules={name: tuple(names) for name, names in facts["modules"].items()},
         backends=tuple(facts["backends"]),
         source="embedded",
     )
@@ -158,6 +175,8 @@ def _class(qualname: str, facts: dict[str, Any]) -> PoolClass:
         dynamic=facts.get("dynamic", False),
         is_pool=not facts.get("mixin", False),
         sub_pools={name: tuple(held) for name, held in facts.get("sub_pools", {}).items()},
+        family=facts.get("family"),
+        constant_flags=facts.get("constant_flags", {}),
         path=facts.get("path", ""),
         line=facts.get("line"),
     )
@@ -173,13 +192,14 @@ def _method(facts: dict[str, Any]) -> Method:
         name=facts["name"],
         kind=facts.get("kind", "works"),
         parameters=tuple(
-            Parameter(name, _KINDS[kind], bool(default), annotation)
-            for name, kind, default, annotation in facts.get("parameters", ())
+            Parameter(name, _KINDS[kind], bool(has_default), annotation, *default)
+            for name, kind, has_default, annotation, *default in facts.get("parameters", ())
         ),
         exception=facts.get("exception"),
         message=facts.get("message"),
         returns=facts.get("returns"),
         line=facts.get("line"),
+        arity=facts.get("arity", 0),
         alias=SuperCall(*facts["alias"]) if "alias" in facts else None,
         **rest,
     )

@@ -11,10 +11,12 @@ from pathlib import Path
 
 from kvlint import __version__
 from kvlint.catalogue.bodies import raised, scan
+from kvlint.catalogue.contracts import contract_classes
 from kvlint.catalogue.embed import dump, embedded_with, fingerprint, parse
 from kvlint.catalogue.held import Evaluator
 from kvlint.catalogue.holders import find_holders
-from kvlint.catalogue.model import Catalogue
+from kvlint.catalogue.model import Catalogue, PoolClass
+from kvlint.catalogue.module_facts import module_functions, module_names
 from kvlint.catalogue.pool_classes import PoolClasses, find_pool_classes
 from kvlint.catalogue.program import Module, Program, read_program
 from kvlint.catalogue.resolve import View
@@ -33,12 +35,13 @@ from kvlint.source.reading import read_regular
 # One pattern for each word: a pattern that begins with plain text is searched ten times faster.
 _OUTSIDE = tuple(
     re.compile(rf"{word}\w*(?:\[[^\]\n]*\]|\(\))?\.(\w+)[ \t]*=(?!=)")
-    for word in ("pool", "Pool", "kv_cache", "kvcache")
+    for word in ("pool", "Pool", "kv_cache", "kvcache", "backend", "allocator", "storage", "host")
 )
 _OUTSIDE_CALLS = tuple(
     re.compile(rf"{word}\w*(?:\[[^\]\n]*\]|\(\))?\.(_\w+)\(")
     for word in ("pool", "kv_cache", "kvcache")
 )
+_EXPORTED = ("Pool", "KVCache", "HiCache", "Backend", "Batch", "Runner", "Storage", "KVWriteLoc")
 _SETATTR = re.compile(r"setattr\(\s*[\w.]*(?:pool|kv_?cache)\w*,\s*[\"'](\w+)")
 _CHOICES = re.compile(rb"^ATTENTION_BACKEND_CHOICES[^=\n]*=[ \t]*(\[[^\]]*\])", re.M)
 
@@ -113,11 +116,15 @@ def _pool_classes(program: Program, path: Path) -> PoolClasses:
 def _derived(program: Program, classes: PoolClasses, package: Path) -> Catalogue:
     bare = Catalogue(UNKNOWN_VERSION, classes.facts)
     facts = with_sub_pools(Evaluator(program, classes, View(bare)))
+    holders = find_holders(program, facts)
+    contracts = contract_classes(program, facts, package)
     return replace(
         bare,
-        classes=facts,
-        exports=_exports(program, classes),
-        holders=find_holders(program, facts),
+        classes={**contracts, **facts},
+        exports=_exports(program, {**contracts, **facts}),
+        holders=holders,
+        functions=module_functions(program),
+        modules=module_names(package, {**contracts, **facts}),
         outside_attributes=_found(program, (*_OUTSIDE, _SETATTR)),
         outside_calls=_found(program, _OUTSIDE_CALLS),
         backends=_backends(package),
@@ -144,17 +151,17 @@ def _message_at(module: Module, line: int) -> str | None:
     return raised(scan(function.node.body)).message if function else None
 
 
-def _exports(program: Program, classes: PoolClasses) -> dict[str, dict[str, str]]:
-    """Pool classes that a module passes on: imported at its left margin."""
-    names = {own.name for own in classes.facts.values() if own.is_pool}
+def _exports(program: Program, facts: Mapping[str, PoolClass]) -> dict[str, dict[str, str]]:
+    """Classes that a module passes on: imported at its left margin."""
+    names = {own.name for own in facts.values() if own.is_contract}
     found: dict[str, dict[str, str]] = {}
     for module in program.modules.values():
         passed = {
             name: program.canonical(target)
-            for name, target in module.exports(("Pool", "KVCache")).items()
+            for name, target in module.exports(_EXPORTED).items()
             if target.rpartition(".")[2] in names
         }
-        passed = {name: target for name, target in passed.items() if target in classes.facts}
+        passed = {name: target for name, target in passed.items() if target in facts}
         if passed:
             found[module.name] = dict(sorted(passed.items()))
     return dict(sorted(found.items()))

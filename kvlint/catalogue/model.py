@@ -16,6 +16,10 @@ ParameterKind = Literal[
     "positional-only", "positional", "var-positional", "keyword-only", "var-keyword"
 ]
 HolderForm = Literal["attribute", "property", "method", "function"]
+AS_BASE = -1
+Family = Literal["pool", "allocator", "host", "storage", "requests", "backend", "value", "holder"]
+"""What a class is to those who use KV: "requests" maps requests to tokens (ReqToTokenPool), "value"
+is handed along (KVWriteLoc), "holder" is something that holds pools among much else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +28,8 @@ class Parameter:
     kind: ParameterKind = "positional"
     has_default: bool = False
     annotation: str | None = None
+    default: str | None = None
+    """The default as text, where it is a literal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +81,11 @@ class Method:
     """Attributes of self that only a nested function assigns: absence is not certain."""
     passes_self: bool = False
     """Hands self to other code, which may set attributes on it."""
+    wrapped: bool = False
+    """A decorator or wrapper stands around it that may change how it is called."""
+    arity: int = 0
+    """The length of the result where every `return` is a tuple display of that length, else 0;
+    AS_BASE where it is what the method of the base gives."""
     alias: SuperCall | None = None
     """Where the class body says `name = Base.other`: the method that really runs."""
 
@@ -102,9 +113,18 @@ class PoolClass:
     sub_pools: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Attribute or property -> qualified names of the pool classes it can hold. An element of a
     list of pools is written `attr[]`."""
+    family: Family | None = None
+    """None for pools themselves (`is_pool`), and for mixins and bases that are of no family."""
+    constant_flags: dict[str, bool] = field(default_factory=dict)
+    """Class attributes that the body sets to True or False, and no method assigns."""
     path: str = ""
     """Path in the tree, POSIX, from the folder that holds `sglang`."""
     line: int | None = None
+
+    @property
+    def is_contract(self) -> bool:
+        """Whether it is a pool, or something of another family that hands KV about."""
+        return self.is_pool or self.family is not None
 
     @property
     def name(self) -> str:
@@ -148,6 +168,11 @@ class Catalogue:
     """Attributes that SGLang's own code assigns on a pool from outside its class."""
     outside_calls: tuple[str, ...] = ()
     """Private methods that SGLang's own code calls on a pool from outside its class."""
+    functions: dict[str, Method] = field(default_factory=dict)
+    """Module functions of `sglang.srt.mem_cache`, by qualified name."""
+    modules: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Modules of the packages that are known whole -> the names that each binds at its top level;
+    ("*",) where that cannot be told."""
     backends: tuple[str, ...] = ()
     """Valid values of --attention-backend."""
     source: str = "embedded"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from kvlint.catalogue.bodies import dotted
@@ -34,14 +34,15 @@ class PoolClasses:
         return self.functions.get(qualname, {}).get(name)
 
 
+Known = dict[str, tuple[ast.ClassDef, Module, tuple[str, ...]]]
+"""Class statements by qualified name, with their modules and bases."""
+
+
 def find_pool_classes(program: Program) -> PoolClasses:
     """Read the classes of the pool modules, then those bases of theirs that lie elsewhere."""
-    known: dict[str, tuple[ast.ClassDef, Module, tuple[str, ...]]] = {}
-    for module in _pool_modules(program):
-        for qualname, node in _classes_of(module):
-            known[qualname] = (node, module, _bases(program, module, node))
-    pools = _derived(known)
-    wanted = _with_bases(program, pools, known)
+    known = classes_in(program, modules_leading_to(program, KVCACHE, ".mem_cache."))
+    pools = derived_from(known, {name for name in known if _is_root(known, name)})
+    wanted = with_bases(program, pools, known)
     found = PoolClasses()
     for qualname in sorted(wanted):
         node, module, bases = known[qualname]
@@ -52,10 +53,23 @@ def find_pool_classes(program: Program) -> PoolClasses:
     return found
 
 
-def _pool_modules(program: Program) -> list[Module]:
-    """Modules with a class statement that, by short names, may lead to KVCache."""
-    names, queue = {KVCACHE}, [KVCACHE]
-    modules = {name for name, module in program.modules.items() if _defines_root(module)}
+def classes_in(program: Program, modules: Iterable[Module]) -> Known:
+    known: Known = {}
+    for module in modules:
+        for qualname, node in _classes_of(module):
+            known[qualname] = (node, module, _bases(program, module, node))
+    return known
+
+
+def modules_leading_to(program: Program, root: str, within: str) -> list[Module]:
+    """Modules with a class statement that, by short names, may lead to a root class; and those
+    that define a class of its name, where `within` is part of their own."""
+    names, queue = {root}, [root]
+    modules = {
+        name
+        for name, module in program.modules.items()
+        if within in f"{name}." and f"\nclass {root}".encode() in module.data
+    }
     while queue:
         for name, module in program.bases.get(queue.pop(), ()):
             modules.add(module)
@@ -63,10 +77,6 @@ def _pool_modules(program: Program) -> list[Module]:
                 names.add(name)
                 queue.append(name)
     return [program.modules[name] for name in sorted(modules)]
-
-
-def _defines_root(module: Module) -> bool:
-    return b"\nclass KVCache" in module.data and module.defines(KVCACHE)
 
 
 def _classes_of(module: Module) -> Iterator[tuple[str, ast.ClassDef]]:
@@ -99,27 +109,25 @@ def _bases(program: Program, module: Module, node: ast.ClassDef) -> tuple[str, .
     return tuple(found)
 
 
-def _derived(known: dict[str, tuple[ast.ClassDef, Module, tuple[str, ...]]]) -> set[str]:
-    roots = {name for name in known if name.rpartition(".")[2] == KVCACHE and _is_root(known, name)}
-    pools = set(roots)
+def derived_from(known: Known, roots: set[str]) -> set[str]:
+    """The roots and every class that the statements derive from them."""
+    found = set(roots)
     grown = True
     while grown:
-        more = {name for name, (_, _, bases) in known.items() if pools.intersection(bases)}
-        grown = not more <= pools
-        pools |= more
-    return pools
+        more = {name for name, (_, _, bases) in known.items() if found.intersection(bases)}
+        grown = not more <= found
+        found |= more
+    return found
 
 
-def _is_root(known: dict[str, tuple[ast.ClassDef, Module, tuple[str, ...]]], qualname: str) -> bool:
+def _is_root(known: Known, qualname: str) -> bool:
     """KVCache of `mem_cache.memory_pool`; others of that name are other classes."""
-    return ".mem_cache." in known[qualname][1].name
+    return qualname.rpartition(".")[2] == KVCACHE and ".mem_cache." in known[qualname][1].name
 
 
-def _with_bases(
-    program: Program,
-    pools: set[str],
-    known: dict[str, tuple[ast.ClassDef, Module, tuple[str, ...]]],
-) -> set[str]:
+def with_bases(program: Program, pools: set[str], known: Known) -> set[str]:
+    """The classes and their bases, as far as the program holds them; bases that lie elsewhere are
+    read into `known`."""
     wanted: set[str] = set()
     queue = list(pools)
     while queue:
@@ -131,11 +139,7 @@ def _with_bases(
     return wanted
 
 
-def _load(
-    program: Program,
-    qualname: str,
-    known: dict[str, tuple[ast.ClassDef, Module, tuple[str, ...]]],
-) -> bool:
+def _load(program: Program, qualname: str, known: Known) -> bool:
     if qualname in known:
         return True
     module = program.modules.get(qualname.rpartition(".")[0])

@@ -10,8 +10,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from kvlint.catalogue.model import (
+    AS_BASE,
     AccessorKind,
     Catalogue,
+    Family,
     Method,
     Parameter,
     PoolClass,
@@ -130,6 +132,22 @@ class View:
         """Every class derived from KVCache, itself included, in the catalogue's order."""
         return tuple(name for name, own in self.catalogue.classes.items() if own.is_pool)
 
+    def family(self, bases: Iterable[str]) -> Family | None:
+        """The family of a class with these bases; a pool's is "pool"."""
+        for base in bases:
+            for own in self.known_mro(base):
+                if own.is_pool:
+                    return "pool"
+                if own.family is not None:
+                    return own.family
+        return None
+
+    def constant_flag(self, qualname: str, name: str) -> bool | None:
+        """The value of a class attribute that is True or False for every instance."""
+        own = self.find(qualname, name)
+        flag = own.constant_flags.get(name) if own is not None else None
+        return None if flag is None or self.may_be_rebound(qualname, name) else flag
+
     def concrete(self, qualname: str) -> bool:
         """Whether Python would make an instance: no abstract method is left."""
         seen: set[str] = set()
@@ -140,6 +158,13 @@ class View:
                 seen.add(method.name)
             seen.update(own.class_attributes)
         return True
+
+    def is_broad(self, qualname: str) -> bool:
+        """Whether the class says no more than "any of its family". `AttentionBackend` has no
+        abstract methods, and yet nobody makes an instance of it."""
+        own = self.catalogue.classes.get(qualname)
+        root = own is not None and own.family == "backend" and self.family(own.bases) is None
+        return root or not self.concrete(qualname)
 
     def concrete_subclasses(self, qualname: str) -> frozenset[str]:
         return frozenset(name for name in self.subclasses(qualname) if self.concrete(name))
@@ -205,12 +230,22 @@ class View:
             return ResolvedAccessor("absent" if absent else "works")
         if name not in own.methods:
             return ResolvedAccessor("works", own.qualname)
-        if self._may_be_rebound(qualname, name):
+        if self.may_be_rebound(qualname, name):
             method = own.methods[name]
             return replace(_of_method(own, method), kind="conditional")
         return self._resolve_in(qualname, own, name, frozenset())
 
-    def _may_be_rebound(self, qualname: str, name: str) -> bool:
+    def arity(self, qualname: str, name: str) -> int:
+        """The length of the tuple that the method always gives on an instance; 0 if unknown."""
+        own = self.find(qualname, name)
+        while own is not None and name in own.methods:
+            found = own.methods[name].arity
+            if found != AS_BASE:
+                return found
+            own = self.find(qualname, name, after=own.qualname)
+        return 0
+
+    def may_be_rebound(self, qualname: str, name: str) -> bool:
         """Whether an instance attribute may stand in front of the class's method."""
         return any(
             name in method.assigns or name in method.maybe_assigns
@@ -243,7 +278,7 @@ class View:
     ) -> Iterator[ResolvedAccessor]:
         for name in method.always_calls:
             holder = self.find(qualname, name)
-            if holder is not None and not self._may_be_rebound(qualname, name):
+            if holder is not None and not self.may_be_rebound(qualname, name):
                 yield self._resolve_in(qualname, holder, name, path)
         for call in method.always_super_calls:
             holder = self.super_target(qualname, own.qualname, call)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
 from kvlint.catalogue.model import Parameter, ParameterKind
 
@@ -15,23 +16,42 @@ def parameters(arguments: ast.arguments, *, bound: bool) -> tuple[Parameter, ...
         _parameter(
             argument,
             "positional-only" if index < len(arguments.posonlyargs) else "positional",
-            index >= first_default,
+            arguments.defaults[index - first_default] if index >= first_default else None,
         )
         for index, argument in enumerate(positional)
     ]
     if bound:
         found = found[1:]
     if arguments.vararg:
-        found.append(_parameter(arguments.vararg, "var-positional", False))
+        found.append(_parameter(arguments.vararg, "var-positional", None))
     for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
-        found.append(_parameter(argument, "keyword-only", default is not None))
+        found.append(_parameter(argument, "keyword-only", default))
     if arguments.kwarg:
-        found.append(_parameter(arguments.kwarg, "var-keyword", False))
+        found.append(_parameter(arguments.kwarg, "var-keyword", None))
     return tuple(found)
 
 
-def _parameter(argument: ast.arg, kind: ParameterKind, has_default: bool) -> Parameter:
-    return Parameter(argument.arg, kind, has_default, annotation_text(argument.annotation))
+def _parameter(argument: ast.arg, kind: ParameterKind, default: ast.expr | None) -> Parameter:
+    return Parameter(
+        argument.arg,
+        kind,
+        default is not None,
+        annotation_text(argument.annotation),
+        literal_default(default),
+    )
+
+
+def without_annotations(found: tuple[Parameter, ...]) -> tuple[Parameter, ...]:
+    return tuple(replace(one, annotation=None) for one in found)
+
+
+def literal_default(node: ast.expr | None) -> str | None:
+    """The text of a default that is a number, a short text, True, False or None."""
+    if isinstance(node, ast.Constant) and len(repr(node.value)) < 40:
+        return repr(node.value)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant):
+        return ast.unparse(node)
+    return None
 
 
 def annotation_text(node: ast.expr | None) -> str | None:

@@ -11,6 +11,8 @@ from kvlint.source.reading import read_regular, read_text
 
 # A file with none of these names no pool class and no way to one.
 _WORDS = (b"KVCache", b"KVPool", b"kv_pool", b"kvcache")
+# What attention backends, schedulers and batches are made of, whatever it speaks of.
+_NEEDED = ("/base_attn_backend.py", "_mixin.py")
 _POOLS_MODULE = b"mem_cache"
 _VERSION = re.compile(
     r"""^(?:__version__|version)\b[^'"\n]*=\s*(?:version\s*=\s*)?['"]([^'"]+)['"]""", re.M
@@ -102,7 +104,11 @@ def pool_files(package: Path, sources: Mapping[Path, bytes] | None = None) -> di
 
 
 def _can_matter(relative: str, data: bytes) -> bool:
+    if relative.endswith(_NEEDED):
+        return True
     if any(word in data for word in _WORDS):
+        return True
+    if "/attention/" in relative and b"Backend" in data:
         return True
     return b"Pool" in data and (_POOLS_MODULE in data or "mem_cache" in relative)
 

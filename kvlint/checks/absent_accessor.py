@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator
 
-from kvlint.catalogue.resolve import KVCACHE
+from kvlint.catalogue.embed import embedded_versions, load_embedded
 from kvlint.checks.asked import Asked, finding
 from kvlint.checks.given import may_be_given
 from kvlint.findings import Finding
@@ -21,8 +21,8 @@ def check(asked: Asked) -> Iterator[Finding]:
         for use in asked.uses:
             if use.kind != "access" or use.through_super or use.name in use.probed:
                 continue
-            pools = asked.pools(use)
-            if pools is None or _says_nothing(pools) or not _absent(asked, use, pools):
+            pools = asked.contracts(use)
+            if pools is None or _says_nothing(asked, pools) or not _absent(asked, use, pools):
                 continue
             kind = "method" if use.call is not None else "attribute"
             message = f"{names(pools)} has no {kind} `{use.name}`"
@@ -39,10 +39,14 @@ def check(asked: Asked) -> Iterator[Finding]:
             )
 
 
-def _says_nothing(pools: PoolSet) -> bool:
-    """Whether nothing is said but that it is some pool. Other abstract classes stand for the few
-    that implement them."""
-    return any(part.broad and part.declared.endswith(f".{KVCACHE}") for part in pools.parts)
+def _says_nothing(asked: Asked, pools: PoolSet) -> bool:
+    """Whether nothing is said but that it is some pool, or some allocator. Other abstract classes
+    stand for the few that implement them."""
+    classes = asked.view.catalogue.classes
+    return any(
+        part.broad and asked.view.family(classes[part.declared].bases) is None
+        for part in pools.parts
+    )
 
 
 def _absent(asked: Asked, use: Use, pools: PoolSet) -> bool:
@@ -50,7 +54,23 @@ def _absent(asked: Asked, use: Use, pools: PoolSet) -> bool:
         return False
     if any(asked.view.has_attribute(cls, use.name) is not False for cls in pools.classes):
         return False
-    return not may_be_given(asked, pools, use.name)
+    if may_be_given(asked, pools, use.name):
+        return False
+    return all(_is_told(asked, cls, use.name) for cls in pools.classes)
+
+
+def _is_told(asked: Asked, cls: str, name: str) -> bool:
+    """Of a holder (a batch, a model runner), on which anybody keeps things, only attributes count
+    that it has in another release: those have gone, or have not come yet."""
+    if asked.view.family([cls]) != "holder":
+        return True
+    short = cls.rpartition(".")[2]
+    return any(
+        name in own.class_attributes
+        for version in embedded_versions()
+        for own in load_embedded(version).classes.values()
+        if own.family == "holder" and own.name == short
+    )
 
 
 def _one(pools: PoolSet) -> str:

@@ -5,15 +5,19 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
+from kvlint.catalogue.demands import Demand, demands_of
 from kvlint.catalogue.resolve import View
 from kvlint.findings import Evidence, Finding, Fix, Severity, Suggestion
+from kvlint.interpret.classes import ClassInfo, is_contract_class
 from kvlint.interpret.context import Context
 from kvlint.interpret.pool_sets import Certainty, PoolSet, pool_set, short
 from kvlint.interpret.uses import Use
 from kvlint.interpret.values import Instance, Value
 from kvlint.rules.rule import Rule
 from kvlint.source.index import Module
+from kvlint.source.text import SourceFile
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +48,27 @@ class Asked:
             isinstance(atom, Instance) and atom.cls == use.cls for atom in use.value.atoms or ()
         )
         return pool_set(self.ctx, use.value if known is None else known, self.module, own)
+
+    def contracts(self, use: Use) -> PoolSet | None:
+        """The same where it may be of another family: an allocator, a host pool, a batch."""
+        own = isinstance(use.receiver, ast.Name) and any(
+            isinstance(atom, Instance) and atom.cls == use.cls for atom in use.value.atoms or ()
+        )
+        return pool_set(self.ctx, use.value, self.module, own, contracts=True)
+
+    @cached_property
+    def classes(self) -> tuple[ClassInfo, ...]:
+        """The classes of this module that the catalogue knows, in the order of the source."""
+        found = [
+            info
+            for info in self.ctx.class_of_node.values()
+            if info.module is self.module and is_contract_class(self.ctx, info.qualname)
+        ]
+        return tuple(sorted(found, key=lambda info: info.node.lineno))
+
+    def demands(self, method: str) -> tuple[Demand, ...]:
+        """The calls of a method that this release of SGLang makes."""
+        return demands_of(self.view.catalogue.version).get(method, ())
 
 
 def may_be_self(use: Use) -> bool:
@@ -107,6 +132,51 @@ def finding(
         accessor=use.name,
         extra={"certainty": certainty},
     )
+
+
+def found_at(
+    asked: Asked,
+    rule: Rule,
+    node: ast.expr | ast.stmt,
+    statement: ast.stmt,
+    message: str,
+    *,
+    at_most: Severity = "error",
+    evidence: Sequence[Evidence] = (),
+    raises: str = "",
+    remedy: str | None = None,
+    fix: Fix | None = None,
+    classes: Sequence[str] = (),
+    accessor: str = "",
+) -> Finding:
+    """A finding that speaks of no pool's use: of a definition, a class, an import."""
+    source = asked.module.source
+    span = source.span(
+        node.lineno, node.col_offset, *_end_of(node, isinstance(node, ast.stmt), source)
+    )
+    return Finding(
+        code=rule.code,
+        name=rule.name,
+        path=source.path,
+        span=span,
+        severity=max((rule.severity, at_most), key=MILDNESS.index),
+        message=message,
+        evidence=tuple(evidence),
+        raises=raises,
+        remedy=rule.remedy if remedy is None else remedy,
+        fix=fix,
+        statement=statement_lines(statement),
+        receiver_classes=tuple(sorted({short(cls) for cls in classes})),
+        accessor=accessor,
+        extra={"certainty": "certain" if at_most == "error" else "likely"},
+    )
+
+
+def _end_of(node: ast.expr | ast.stmt, is_head: bool, source: SourceFile) -> tuple[int, int]:
+    """Where the shown part ends: of a definition its first line."""
+    if is_head and hasattr(node, "body"):
+        return node.lineno, len(source.line(node.lineno).rstrip().encode())
+    return node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
 
 
 def evidence_of(asked: Asked, use: Use, pools: PoolSet) -> tuple[Evidence, ...]:

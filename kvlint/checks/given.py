@@ -19,10 +19,18 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 def may_be_given(asked: Asked, pools: PoolSet, name: str) -> bool:
     """Whether the module gives an object of these classes, or one of which it does not say what it
     is, an attribute of that name: assigned, by `setattr`, or patched for a test."""
+    key = (asked.module.name, name)
+    objects = asked.ctx.given.get(key)
+    if objects is None:
+        found = _given(asked, name, _lines_that_name(asked, name))
+        objects = asked.ctx.given[key] = tuple(dict.fromkeys(found))
+    return any(_may_be_one_of(asked, known, pools) for known in objects)
+
+
+def _lines_that_name(asked: Asked, name: str) -> list[int]:
     spelled = re.compile(rf"\.{re.escape(name)}\b|['\".]{re.escape(name)}['\"]|\b{name}=")
     starts = asked.module.source.line_starts
-    lines = [bisect_right(starts, m.start()) for m in spelled.finditer(asked.module.source.text)]
-    return any(_may_be_one_of(asked, known, pools) for known in _given(asked, name, lines))
+    return [bisect_right(starts, m.start()) for m in spelled.finditer(asked.module.source.text)]
 
 
 def _given(asked: Asked, name: str, lines: list[int]) -> Iterator[Value]:

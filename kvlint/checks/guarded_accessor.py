@@ -33,7 +33,7 @@ def check(asked: Asked) -> Iterator[Finding]:
 
 
 def _called(asked: Asked, use: Use) -> Iterator[Finding]:
-    pools = asked.pools(use)
+    pools = asked.contracts(use)
     if pools is None:
         return
     sure = certainty(pools, lambda cls: _refuses(asked, cls, use))
@@ -43,6 +43,8 @@ def _called(asked: Asked, use: Use) -> Iterator[Finding]:
     accessor = asked.view.accessor(_shown(pools, guarding), use.name)
     if catches(use.caught, accessor.exception or "Exception"):
         return
+    if use.through_super and accessor.guarded_by != f"{accessor.defining_class}.{use.name}":
+        return  # it calls another method of self, which the subclass may define
     if may_be_given(asked, pools, use.name) or _is_hook(asked, use, pools, accessor):
         return
     if sure == "likely" and pools.owners:

@@ -11,7 +11,7 @@ from pathlib import Path
 from kvlint.cli.progress import Progress
 from kvlint.engine.check import report, run, stdin_path
 from kvlint.engine.results import Fixed, Input, Run
-from kvlint.errors import UsageError
+from kvlint.errors import UsageError, running_is_forbidden
 from kvlint.findings import Finding
 from kvlint.output.render import render, statistics
 from kvlint.output.report import Report
@@ -109,6 +109,8 @@ def _check_options(options: Options) -> None:
     for name, given in (("--sglang", options.sglang), ("--select", options.select)):
         if given is not None and not any(part.strip() for part in given):
             raise UsageError(f"{name} is empty")
+    if options.confirm and running_is_forbidden():
+        raise UsageError("--confirm executes code, which KVLINT_NO_RUN forbids here")
     if options.force and options.write_baseline is None:
         raise UsageError("--force goes with --write-baseline")
     if options.baseline is not None and options.write_baseline is not None:
@@ -158,6 +160,7 @@ def _fix(found: Run, options: Options, inputs: Input) -> Fixed:
     from kvlint.engine.fix import add_ignores, fix_run, keep_in_memory
 
     if options.add_ignore is not None:
+        _refuse_missing(found, options.add_ignore)
         return add_ignores(found, " ".join(options.add_ignore.split()))
     if options.diff:
         return fix_run(found, inputs, options.unsafe_fixes, write=None)
@@ -185,6 +188,14 @@ def _tell(fixed: Fixed, inputs: Input, options: Options) -> int:
                 print(line, file=sys.stderr)
     print(on_one_line(summary(made, _counts(fixed, options))), file=sys.stderr)
     return _status(fixed, made)
+
+
+def _refuse_missing(found: Run, reason: str) -> None:
+    """Before anything is written: a word behind `--add-ignore` is a path, not its reason."""
+    missing = [on_one_line(str(path)) for path in found.selection.missing]
+    if missing:
+        hint = "" if reason else "; a reason is written --add-ignore=REASON"
+        raise UsageError(f"--add-ignore: {missing[0]}: no such file or folder{hint}")
 
 
 def _counts(fixed: Fixed, options: Options) -> Counts:

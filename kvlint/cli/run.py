@@ -6,6 +6,7 @@ from pathlib import Path
 
 import typer
 
+from kvlint.errors import UsageError, running_is_forbidden
 from kvlint.runtime.probes import DoctorOptions, RunOptions
 
 _SGLANG = typer.Option(
@@ -41,6 +42,8 @@ def run(
     output_file: Path = typer.Option(None, "--output-file", help="Write the report there."),
     verbose: bool = typer.Option(False, "--verbose", "-v", help="Details of skipped probes."),
 ) -> None:
+    if running_is_forbidden() and not list_only:
+        raise UsageError("run executes code, which KVLINT_NO_RUN forbids here")
     from kvlint.runtime.session import run_command
 
     options = RunOptions(

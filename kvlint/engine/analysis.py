@@ -15,13 +15,23 @@ from kvlint.catalogue.model import Catalogue, Holder
 from kvlint.catalogue.resolve import View
 from kvlint.checks import (
     absent_accessor,
+    assumed_type,
+    call_arguments,
     capability_probe,
+    constructor_arguments,
+    dead_dispatch,
     guarded_accessor,
+    missing_implementation,
+    moved_name,
+    override,
     raw_buffer_write,
+    replaced_class,
+    result_arity,
     sub_pool_reference,
     sub_pool_write,
 )
 from kvlint.checks.asked import Asked, Check
+from kvlint.engine.deep import with_deep_stack
 from kvlint.findings import FileError, Finding
 from kvlint.interpret.constants import constants
 from kvlint.interpret.context import Context
@@ -34,13 +44,24 @@ from kvlint.source.text import SourceError, SourceFile, decode_source, read_sour
 
 CHECKS: dict[str, Check] = {
     "absent_accessor": absent_accessor.check,
+    "assumed_type": assumed_type.check,
+    "call_arguments": call_arguments.check,
     "capability_probe": capability_probe.check,
+    "constructor_arguments": constructor_arguments.check,
+    "dead_dispatch": dead_dispatch.check,
     "guarded_accessor": guarded_accessor.check,
+    "missing_implementation": missing_implementation.check,
+    "moved_name": moved_name.check,
+    "override": override.check,
     "raw_buffer_write": raw_buffer_write.check,
+    "replaced_class": replaced_class.check,
+    "result_arity": result_arity.check,
     "sub_pool_reference": sub_pool_reference.check,
     "sub_pool_write": sub_pool_write.check,
 }
-_PARTS = (b"KV", b"kv", b"Pool", b"k_pool")
+OF_THE_MODULE = frozenset(("moved_name", "override"))
+"""Questions about what stands in a module, whether or not it uses a pool."""
+_PARTS = (b"KV", b"kv", b"Pool", b"k_pool", b"mem_cache", b"Backend")
 """One of them is in each of the words: most files are passed over after four looks."""
 _WORDS = (
     b"KVPool",
@@ -53,8 +74,10 @@ _WORDS = (
     b"IndexerPool",
     b"k_pool",
     b"MambaPool",
+    b"sglang.srt.mem_cache",
+    b"AttentionBackend",
 )
-_CLASS = re.compile(rb"^[ \t]*class\s+(\w+)\s*\(([^)]*)\)", re.M)
+_CLASS = re.compile(rb"^[ \t]*class\s+(\w+)\s*\(([^)]{0,1000})\)", re.M)
 
 
 @dataclass(frozen=True)
@@ -138,18 +161,38 @@ def pool_files(files: Sequence[Path], catalogue: Catalogue) -> tuple[Path, ...]:
 
 def check_files(request: Request) -> list[RawResult]:
     """Check the files of a request, in this process, in order."""
+    try:
+        return _check_files(request)
+    except _TooDeep:
+        return with_deep_stack(lambda: _check_files(request, deep=True))
+
+
+class _TooDeep(RecursionError):
+    """A file needs more of a stack than Python gives by itself."""
+
+
+def _check_files(request: Request, deep: bool = False) -> list[RawResult]:
     collecting = gc.isenabled()
     # Trees are many small objects without cycles: looking for garbage took most of the time.
     gc.disable()
     try:
-        context = make_context(request)
-        results = [_check_file(request, context, path) for path in request.files]
+        context = _context(request, deep)
+        results = [_check_file(request, context, path, deep) for path in request.files]
     finally:
         if collecting:
             gc.freeze()  # the first collection would go through all of it
             gc.enable()
     rests_on = context.project.rests_on()
     return [replace(result, depends_on=rests_on) for result in results]
+
+
+def _context(request: Request, deep: bool) -> Context:
+    try:
+        return make_context(request)
+    except RecursionError as error:
+        if deep:
+            raise
+        raise _TooDeep from error
 
 
 def make_context(request: Request) -> Context:
@@ -184,7 +227,7 @@ def _holders_by_owner(holders: Sequence[Holder]) -> dict[str, dict[str, Holder]]
     return found
 
 
-def _check_file(request: Request, context: Context, path: Path) -> RawResult:
+def _check_file(request: Request, context: Context, path: Path, deep: bool) -> RawResult:
     from kvlint import launch
 
     text = request.texts.get(path)
@@ -203,8 +246,12 @@ def _check_file(request: Request, context: Context, path: Path) -> RawResult:
     except SourceError as error:
         return RawResult(path, None, error=error.error)
     except ParseError as error:
+        if not deep and isinstance(error.__cause__, RecursionError):
+            raise _TooDeep from error
         return RawResult(path, source, error=error.error)
-    except RecursionError:
+    except RecursionError as error:
+        if not deep:
+            raise _TooDeep from error
         message = "is nested too deeply to be checked"
         return RawResult(path, source, error=FileError(path, message))
     return RawResult(path, source, _shown(request, found))
@@ -267,7 +314,7 @@ def _asked(
     known = {rule.code: rule for rule in (*builtin_rules(), *every)}
     for name, check in CHECKS.items():
         selected = [rule for rule in rules if rule.check == name]
-        if selected and uses:
+        if selected and (uses or name in OF_THE_MODULE):
             asked = Asked(context, module, uses, selected, tuple(known.values()), recorder.given)
             yield from check(asked)
 
@@ -276,8 +323,9 @@ def _position(use: Use) -> tuple[int, int, str]:
     return use.node.lineno, use.node.col_offset, use.kind
 
 
-def recorded(context: Context, module: Module) -> Recorder:
-    """Every use of a pool in a module; in SGLang's own, of those of which anything is certain."""
+def recorded(context: Context, module: Module, whole: bool = False) -> Recorder:
+    """Every use of a pool in a module; in SGLang's own, of those of which anything is certain,
+    unless it is wanted `whole`."""
     from kvlint.interpret.context import module_frame
     from kvlint.interpret.flow import execute, run_nested
     from kvlint.interpret.interest import interest
@@ -285,7 +333,7 @@ def recorded(context: Context, module: Module) -> Recorder:
     recorder = Recorder()
     frame = module_frame(context, module)
     frame.recorder = recorder
-    if module.name.startswith("sglang."):
+    if module.name.startswith("sglang.") and not whole:
         found = interest(context.vocabulary(), module)
         if not found.lines:
             return recorder

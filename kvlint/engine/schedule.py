@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,6 +13,7 @@ from kvlint.engine.cache import Cache, Entry, Home, run_key
 from kvlint.engine.screen import MENTION, THOROUGH_LIMIT, Progress, Relevant, read_all, read_bytes
 from kvlint.engine.seen import SeenFiles
 from kvlint.source.index import digest
+from kvlint.source.kept import prepare
 from kvlint.source.text import SourceError, decode_source
 
 SHARES = 3
@@ -63,6 +65,8 @@ def _may_define(item: Relevant) -> bool:
 
 def _open(home: Home, relevants: Sequence[Relevant], definers: Sequence[Path]) -> Cache:
     """The cache for these pool classes of the project, on which every result rests."""
+    with suppress(OSError):  # before there are several processes, which would each make it
+        prepare(home.folder)
     contents = {str(item.path): item.content for item in relevants if item.content}
     own = [f"{path} {contents[str(path)]}" for path in definers]
     return home.open(own, contents)

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
+from kvlint.catalogue.class_facts import result_arity
 from kvlint.findings import Evidence
 from kvlint.interpret.class_sets import meet
-from kvlint.interpret.classes import ancestors, instance_attribute, is_pool_class, source_class
+from kvlint.interpret.classes import (
+    ancestors,
+    instance_attribute,
+    is_contract_class,
+    is_pool_class,
+    source_class,
+)
 from kvlint.interpret.construction import bound
 from kvlint.interpret.context import Context
 from kvlint.interpret.generics import typed_attribute
@@ -25,8 +33,10 @@ from kvlint.interpret.values import (
     Function,
     HolderCall,
     Instance,
+    Items,
     ModuleObject,
     Nothing,
+    Partial,
     PoolMethod,
     Super,
     TypeOf,
@@ -93,7 +103,14 @@ def _of_instance(ctx: Context, atom: Instance, name: str, base: Value) -> Value:
     if typed.known:
         return _with_steps(typed, base)
     holder = _held(ctx, atom.cls, name)
+    if not holder.known and is_contract_class(ctx, atom.cls) and _is_method(ctx, atom.cls, name):
+        return value(PoolMethod(own, name))
     return holder if holder.known else _delegated(ctx, atom, name, own)
+
+
+def _is_method(ctx: Context, cls: str, name: str) -> bool:
+    own = ctx.view.find(cls, name)
+    return own is not None and name in own.methods and not own.methods[name].is_property
 
 
 def _described(ctx: Context, atom: Instance, name: str, found: Value) -> Value:
@@ -229,9 +246,13 @@ def _of_class(ctx: Context, atom: ClassObject, name: str, base: Value) -> Value:
                 member = Instance(atom.cls, exact=True, held=(("value", found),))
                 return value(member, evidence=found.evidence)
             return found if found is not None else UNKNOWN
-    if is_pool_class(ctx, atom.cls):
+    if is_pool_class(ctx, atom.cls) or (
+        is_contract_class(ctx, atom.cls) and _is_method(ctx, atom.cls, name)
+    ):
         own = value(Instance(atom.cls, exact=atom.exact), evidence=base.evidence)
-        return value(PoolMethod(own, name))
+        method = ctx.view.accessor(atom.cls, name).method
+        plain = method is not None and not (method.is_static or method.is_class)
+        return value(PoolMethod(own, name, unbound=plain))
     return UNKNOWN
 
 
@@ -306,11 +327,15 @@ def call_result(ctx: Context, called: Value) -> Value:
         if isinstance(atom, ClassObject):
             parts.append(value(Instance(atom.cls, exact=atom.exact)))
         elif isinstance(atom, Function):
-            parts.append(return_value(ctx, atom))
+            parts.append(named_parts(atom, return_value(ctx, atom)))
         elif isinstance(atom, HolderCall):
             parts.append(atom.result)
+        elif isinstance(atom, Partial):
+            parts.append(call_result(ctx, atom.called))
         elif isinstance(atom, PoolMethod):
             parts.append(_accessor_result(ctx, atom))
+        elif isinstance(atom, External) and atom.name in ctx.view.catalogue.functions:
+            parts.append(parts_of(ctx.view.catalogue.functions[atom.name].arity, atom.name))
         elif isinstance(atom, Instance):
             parts.append(method_result(ctx, value(atom), "__call__"))
         elif not isinstance(atom, Nothing):
@@ -327,11 +352,10 @@ def _accessor_result(ctx: Context, method: PoolMethod) -> Value:
     if method.name in ("get_key_buffer", "get_value_buffer"):
         return value(Buffer(method.pool, method.name, raw=False), evidence=method.pool.evidence)
     if method.name == "get_kv_buffer":
-        from kvlint.interpret.values import Items
-
         view = Buffer(method.pool, method.name, raw=False)
         pair = value(view, evidence=method.pool.evidence)
-        return value(Items((pair, pair)))
+        agreed = "get_kv_buffer" if result_length(ctx, method) == 2 else ""
+        return value(Items((pair, pair), agreed), evidence=method.pool.evidence)
     for atom in method.pool.atoms or ():
         if not isinstance(atom, Instance):
             continue
@@ -339,4 +363,40 @@ def _accessor_result(ctx: Context, method: PoolMethod) -> Value:
             holder = ctx.holders.get(base, {}).get(method.name)
             if holder is not None and holder.form == "method":
                 return holder_value(ctx, holder)
-    return UNKNOWN
+    return parts_of(result_length(ctx, method), method.name, method.pool)
+
+
+def parts_of(length: int, made_by: str, pool: Value = UNKNOWN) -> Value:
+    """A result of which nothing but its number of parts is known."""
+    if not length:
+        return UNKNOWN
+    return value(Items((UNKNOWN,) * length, made_by), evidence=pool.evidence)
+
+
+def named_parts(called: Function, found: Value) -> Value:
+    """The result of a function of SGLang's own source, with its number of parts."""
+    if not called.module.name.startswith("sglang."):
+        return found
+    items = only(found)
+    if isinstance(items, Items):
+        return Value(frozenset([replace(items, made_by=called.node.name)]), found.evidence)
+    if found.known or called.node.decorator_list:
+        return found
+    return parts_of(max(0, result_arity(called.node)), called.node.name)
+
+
+def result_length(ctx: Context, method: PoolMethod) -> int:
+    """The number of parts that the method gives on every class of a closed set; 0 where they
+    differ or some class does not say."""
+    lengths: set[int] = set()
+    for atom in method.pool.atoms or ():
+        if not isinstance(atom, Instance) or not (atom.exact or ctx.view.concrete(atom.cls)):
+            return 0
+        classes = {atom.cls} if atom.exact else ctx.view.concrete_subclasses(atom.cls)
+        for cls in classes:
+            if PLATFORMS in cls and PLATFORMS not in atom.cls:
+                continue
+            accessor = ctx.view.accessor(cls, method.name)
+            if accessor.kind in ("works", "conditional"):
+                lengths.add(ctx.view.arity(cls, method.name))
+    return lengths.pop() if len(lengths) == 1 else 0

@@ -9,7 +9,13 @@ from kvlint.interpret.access import subscripted
 from kvlint.interpret.class_sets import meet
 from kvlint.interpret.context import Env, Frame
 from kvlint.interpret.interest import touches
-from kvlint.interpret.recording import record_given, record_store, record_sub_pool_store
+from kvlint.interpret.recording import (
+    record_given,
+    record_replacement,
+    record_store,
+    record_sub_pool_store,
+    record_unpacking,
+)
 from kvlint.interpret.slicing import names_in
 from kvlint.interpret.values import (
     NEVER,
@@ -65,6 +71,11 @@ PATHS = "\0"
 plain name need not look for them."""
 
 
+MOST_KEPT = 400
+"""Each assignment looks through all paths that an environment holds: where it holds this many names
+no more are added. What is not kept is asked of the object's class instead."""
+
+
 def alias_of(env: Env, name: str) -> str | None:
     """The path that a name was assigned from, where neither has been assigned since."""
     atom = only(env[f"{name}="]) if f"{name}=" in env else None
@@ -82,9 +93,11 @@ def other_names(env: Env, path: str) -> list[str]:
 
 def keep(env: Env, path: str, found: Value) -> None:
     """Let the environment say what a path holds."""
-    env[path] = found
     if not path.isidentifier():
+        if len(env) > MOST_KEPT:
+            return
         env[PATHS] = NOTHING
+    env[path] = found
 
 
 def assign(frame: Frame, env: Env, target: ast.expr, found: Value, source: ast.expr | None) -> None:
@@ -175,9 +188,11 @@ def _mentions(test: ast.expr, name: str) -> bool:
 def _assign_attribute(frame: Frame, env: Env, target: ast.Attribute, found: Value) -> None:
     from kvlint.interpret.expressions import evaluate
 
-    record_given(frame, target, evaluate(frame, env, target.value))
+    base = evaluate(frame, env, target.value)
+    record_given(frame, target, base)
     path = path_of(target)
     record_sub_pool_store(frame, target, found)
+    record_replacement(frame, target, base, found)
     if path is None:
         return
     found = _as_declared(frame, path, found)
@@ -252,6 +267,7 @@ def put_into(
 def _unpack(
     frame: Frame, env: Env, target: ast.Tuple | ast.List, found: Value, source: ast.expr | None
 ) -> None:
+    record_unpacking(frame, target, found)
     sources = source.elts if isinstance(source, (ast.Tuple, ast.List)) else []
     same = len(sources) == len(target.elts)
     stars = [i for i, element in enumerate(target.elts) if isinstance(element, ast.Starred)]

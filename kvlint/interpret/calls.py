@@ -21,9 +21,11 @@ from kvlint.interpret.handlers import caught_by_with
 from kvlint.interpret.names import is_overload
 from kvlint.interpret.overloads import chosen
 from kvlint.interpret.recording import (
-    holds_pool,
+    holds_contract,
     record_access,
     record_bound,
+    record_construction,
+    record_function,
     record_hasattr,
     record_pass,
     record_store,
@@ -33,6 +35,7 @@ from kvlint.interpret.type_variables import solved, type_variables
 from kvlint.interpret.values import (
     NOTHING,
     UNKNOWN,
+    Atom,
     Buffer,
     ClassObject,
     Constant,
@@ -43,6 +46,7 @@ from kvlint.interpret.values import (
     Instance,
     Items,
     Mapping,
+    Partial,
     Super,
     TypeOf,
     Value,
@@ -79,7 +83,13 @@ def call(frame: Frame, env: Env, node: ast.Call) -> Value:
     if isinstance(node.func, ast.Subscript):
         for expression, given in zip(node.args, arguments, strict=True):
             record_pass(frame, expression, given, node)
-    _record_special(frame, node, base, called, keywords)
+    held = only(called)
+    if isinstance(held, Partial):
+        called = held.called
+    _record_special(frame, node, base, called, keywords, held)
+    if frame.recorder is not None:
+        record_construction(frame, node, called, held)
+        record_function(frame, node, called, held)
     if isinstance(node.func, ast.Attribute) and base is not None:
         if node.func.attr in ADDING:
             containers.add(frame, env, node.func, base, arguments, keywords)
@@ -87,7 +97,7 @@ def call(frame: Frame, env: Env, node: ast.Call) -> Value:
         if special is not None:
             return special
     atom = only(called)
-    if isinstance(atom, External):
+    if isinstance(atom, External) and atom.name not in frame.ctx.view.catalogue.functions:
         return _external(frame, env, node, atom.name, arguments, keywords)
     special = called_specially(frame, env, node, called, arguments)
     if special is not None:
@@ -118,11 +128,12 @@ def _record_special(
     base: Value | None,
     called: Value,
     keywords: dict[str | None, Value],
+    given: Atom | None,
 ) -> None:
     """A pool's method under another name, and storage that a function of torch writes to."""
     through = base is not None and any(isinstance(atom, Super) for atom in base.atoms or ())
-    if base is None or not (through or holds_pool(frame, base)):
-        record_bound(frame, node, called)
+    if base is None or not (through or holds_contract(frame, base)):
+        record_bound(frame, node, called, given)
     for keyword in node.keywords:
         if keyword.arg == "out":
             record_store(frame, keyword.value, keyword.value, keywords["out"], node)
@@ -176,7 +187,11 @@ def _needs_arguments(frame: Frame, node: ast.Call, base: Value | None, called: V
     if not isinstance(atom, External):
         return False
     short = atom.name.rpartition(".")[2]
-    return atom.name.startswith("builtins.") or short in EXTERNALS or short in ("cast", "TypeVar")
+    return (
+        atom.name.startswith("builtins.")
+        or short in EXTERNALS
+        or short in ("cast", "TypeVar", "partial")
+    )
 
 
 SPECIAL_METHODS = ADDING | {"__new__", "enter_context", "enter_async_context"}
@@ -235,6 +250,8 @@ def _external(
     keywords: dict[str | None, Value],
 ) -> Value:
     short = name.rpartition(".")[2]
+    if short == "partial" and arguments:
+        return _partial(node, arguments)
     if short == "super" and name.startswith("builtins."):
         return _super(frame, env, node, arguments)
     if name == "builtins.hasattr" and len(node.args) == 2:
@@ -276,6 +293,23 @@ def _namespace(frame: Frame, name: str, keywords: dict[str | None, Value]) -> Va
     assigned = frame.module.stores_on_others
     held = [(n, known) for n, known in keywords.items() if n and known.known and n not in assigned]
     return value(Instance(name, exact=True, held=tuple(sorted(held))))
+
+
+def _partial(node: ast.Call, arguments: list[Value]) -> Value:
+    """`partial(f, x, key=y)`: what it calls, and what is given already."""
+    inner = only(arguments[0])
+    before = inner if isinstance(inner, Partial) else Partial(arguments[0])
+    if not before.called.known:
+        return UNKNOWN
+    names = tuple(keyword.arg for keyword in node.keywords if keyword.arg is not None)
+    starred = any(isinstance(argument, ast.Starred) for argument in node.args)
+    made = Partial(
+        before.called,
+        before.positional + len(node.args) - 1,
+        (*before.keywords, *names),
+        before.starred or starred or len(names) < len(node.keywords),
+    )
+    return value(made, evidence=arguments[0].evidence)
 
 
 def _type_var(frame: Frame, env: Env, node: ast.Call) -> Value:

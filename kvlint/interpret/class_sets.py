@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kvlint.findings import Evidence
-from kvlint.interpret.classes import is_pool_class, is_subclass
+from kvlint.interpret.classes import is_contract_class, is_pool_class, is_subclass
 from kvlint.interpret.context import Context
 from kvlint.interpret.values import (
     UNKNOWN,
@@ -71,6 +71,8 @@ def _meet(ctx: Context, atom: Instance, cls: str) -> list[Instance]:
             return []
         minus = frozenset(m for m in atom.minus if is_subclass(ctx, m, cls))
         return [Instance(cls, False, minus, atom.owner)]
+    if cls.startswith("sglang.") and not is_contract_class(ctx, cls):
+        return [atom]  # a mixin of SGLang's: which of two modules gives it, an import decides
     common = ctx.view.subclasses(atom.cls) & ctx.view.subclasses(cls)
     return [Instance(name, owner=atom.owner) for name in sorted(common)]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from kvlint.catalogue.class_facts import own_facts
@@ -117,7 +117,9 @@ def join_catalogue(ctx: Context, info: ClassInfo) -> None:
         if parent is not None:
             join_catalogue(ctx, parent)
     path = info.module.path.as_posix()
-    ctx.view.add(own_facts(info.node, info.qualname, info.bases, path, info.is_pool))
+    own = own_facts(info.node, info.qualname, info.bases, path, info.is_pool)
+    family = ctx.view.family(info.bases)
+    ctx.view.add(own if info.is_pool or family is None else replace(own, family=family))
     ctx.parts.clear()
 
 
@@ -127,6 +129,14 @@ def is_pool_class(ctx: Context, qualname: str) -> bool:
         return known.is_pool
     info = ctx.classes.get(qualname)
     return info is not None and info.is_pool
+
+
+def is_contract_class(ctx: Context, qualname: str) -> bool:
+    """Whether a class is a pool, or of another family that the catalogue knows."""
+    known = ctx.view.catalogue.classes.get(qualname)
+    if known is None:
+        return is_pool_class(ctx, qualname)
+    return known.is_contract
 
 
 def _index_members(ctx: Context, info: ClassInfo) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kvlint.interpret.classes import ClassInfo
     from kvlint.interpret.interest import Vocabulary
     from kvlint.interpret.pool_sets import Part
-    from kvlint.interpret.slicing import Bindings, Slice
+    from kvlint.interpret.slicing import Bindings, BlockIndex, Slice
     from kvlint.interpret.uses import Recorder
 
 Env = dict[str, Value]
@@ -62,6 +62,10 @@ class Context:
     bearing: dict[Module, frozenset[str]] = field(default_factory=dict)
     """Of modules walked in part: the names that can lead to a pool of a known class."""
     parts: dict[tuple[object, str, bool], Part] = field(default_factory=dict)
+    blocks: dict[ast.stmt, BlockIndex | None] = field(default_factory=dict)
+    """Of blocks, by their first statement: what their statements bind."""
+    given: dict[tuple[str, str], tuple[Value, ...]] = field(default_factory=dict)
+    """By module and name: the objects that the module gives an attribute of that name."""
     sub_pools: frozenset[str] | None = None
 
     def sub_pool_names(self) -> frozenset[str]:

@@ -149,7 +149,7 @@ def _getter(calls: bool) -> Callable[[Arguments, Keywords], Value]:
 
 
 EXTERNALS: dict[str, Callable[[Arguments, Keywords], Value]] = {
-    **dict.fromkeys(("copy", "deepcopy", "replace", "partial", "proxy"), _first),
+    **dict.fromkeys(("copy", "deepcopy", "replace", "proxy"), _first),
     **dict.fromkeys(("create_task", "ensure_future", "shield"), _future),
     "wait_for": _first,
     **dict.fromkeys(("nullcontext", "closing", "aclosing", "repeat"), _yielding),

@@ -19,7 +19,7 @@ from kvlint.interpret.interest import touches
 from kvlint.interpret.names import ENDING
 from kvlint.interpret.narrowing import TYPE_CHECKING, branches
 from kvlint.interpret.patterns import narrow_case
-from kvlint.interpret.slicing import has_walrus, names_in
+from kvlint.interpret.slicing import block_index, has_walrus, names_in, statements_asked
 from kvlint.interpret.values import NEVER, UNKNOWN, Elements, Function, Mapping, Value, join, value
 from kvlint.source.index import Module, bindings_of
 
@@ -60,7 +60,7 @@ def join_envs(envs: Sequence[Env | None]) -> Env | None:
 
 def execute(frame: Frame, env: Env | None, body: Sequence[ast.stmt]) -> Env | None:
     """Run a block. None: the end is not reached."""
-    for statement in body:
+    for statement in body if frame.slice is None else _asked_of(frame, body):
         if env is None:
             return None
         frame.statement = statement
@@ -72,6 +72,17 @@ def execute(frame: Frame, env: Env | None, body: Sequence[ast.stmt]) -> Env | No
         else:
             _bind_others(frame, env, statement)
     return env
+
+
+def _asked_of(frame: Frame, body: Sequence[ast.stmt]) -> Sequence[ast.stmt]:
+    """The statements that the slice of a frame may have to do with."""
+    if frame.slice is None or not body:
+        return body
+    blocks = frame.ctx.blocks
+    if body[0] not in blocks:
+        blocks[body[0]] = block_index(body)
+    index = blocks[body[0]]
+    return body if index is None else statements_asked(frame.slice, body, index)
 
 
 def _matters(frame: Frame, statement: ast.stmt) -> bool:
@@ -373,7 +384,7 @@ def _function(frame: Frame, env: Env, node: ast.FunctionDef | ast.AsyncFunctionD
 
 def _rebound(frame: Frame, node: ast.AST) -> set[str]:
     """Names that a nested function declares nonlocal."""
-    if "nonlocal " not in frame.module.source.text:
+    if "nonlocal" not in frame.module.source.words:
         return set()
     inner = (each for each in ast.walk(node) if isinstance(each, ast.Nonlocal))
     return {name for each in inner for name in each.names}

@@ -15,6 +15,8 @@ from kvlint.interpret.classes import is_subclass
 from kvlint.interpret.context import Context, Env, Frame, quiet_frame
 from kvlint.interpret.expressions import classes_behind, evaluate, spelled
 from kvlint.interpret.kept_tests import kept_on_self, test_of_self
+from kvlint.interpret.recording import record_test
+from kvlint.interpret.remarks import FLAG, IS, NOT, remark
 from kvlint.interpret.values import (
     NOTHING,
     UNKNOWN,
@@ -100,7 +102,10 @@ def _truth(frame: Frame, env: Env, test: ast.expr) -> Branches:
     if path in TYPE_CHECKING:
         return dict(env), None
     known = value_of(frame, env, test)
-    return _split(env, path, without_none(known) if known.known else known, known)
+    outcome = _split(env, path, without_none(known) if known.known else known, known)
+    if isinstance(test, ast.Attribute):
+        remark(outcome[0], path_of(test.value), FLAG, test.attr)
+    return outcome
 
 
 def _with_test(frame: Frame, env: Env, path: str, test: ast.expr) -> Branches:
@@ -152,6 +157,11 @@ def _compare(frame: Frame, env: Env, test: ast.Compare) -> Branches:
     elif isinstance(operator, (ast.In, ast.NotIn)):
         found = _membership(frame, env, test, left, right)
     true, false = found if found is not None else (dict(env), dict(env))
+    asked = _asked_for(test.left)
+    for end in (true, false) if asked is not None else ():
+        # `getattr(x, "name", None) is not None`: which way it came out does not matter here.
+        if end is not None and asked is not None:
+            keep(end, f"{asked[0]}?{asked[1]}", NOTHING)
     return (false, true) if negated else (true, false)
 
 
@@ -277,10 +287,32 @@ def _call(frame: Frame, env: Env, test: ast.Call) -> Branches:
     if name == "all" and len(test.args) == 1 and isinstance(test.args[0], ast.GeneratorExp):
         return _all_of(frame, env, test, test.args[0])
     evaluate(frame, env, test)
+    if name == "getattr" and len(test.args) > 1:
+        return _flagged(env, test)
     called = only(value_of(frame, env, test.func))
     if isinstance(called, Function):
         return _type_guard(frame, env, test, called)
     return dict(env), dict(env)
+
+
+def _flagged(env: Env, test: ast.Call) -> Branches:
+    """`getattr(pool, "flag", False)` as a condition."""
+    true, false = dict(env), dict(env)
+    asked = _asked_for(test)
+    if asked is not None:
+        remark(true, asked[0], FLAG, asked[1])
+        keep(true, f"{asked[0]}?{asked[1]}", NOTHING)
+    return true, false
+
+
+def _asked_for(node: ast.expr) -> tuple[str, str] | None:
+    """(path, name) of `getattr(path, "name", ...)`."""
+    if not isinstance(node, ast.Call) or len(node.args) < 2:
+        return None
+    path = path_of(node.args[0])
+    name = node.args[1].value if isinstance(node.args[1], ast.Constant) else None
+    is_getattr = isinstance(node.func, ast.Name) and node.func.id == "getattr"
+    return (path, name) if is_getattr and path is not None and isinstance(name, str) else None
 
 
 def _all_of(frame: Frame, env: Env, test: ast.Call, node: ast.GeneratorExp) -> Branches:
@@ -329,8 +361,15 @@ def _isinstance(frame: Frame, env: Env, test: ast.Call, name: str) -> Branches:
         return dict(env), dict(env)
     step = holding(frame, test)
     names = class_tuple(classes_behind(frame, env, wanted))
+    if name == "isinstance":
+        record_test(frame, env, test, subject, names)
     true = narrow_to(frame.ctx, known, names, step)
-    return _split(env, path, true, narrow_away(frame.ctx, known, names))
+    outcome = _split(env, path, true, narrow_away(frame.ctx, known, names))
+    for cls in names:
+        remark(outcome[1], path, NOT, cls)
+    if len(names) == 1:
+        remark(outcome[0], path, IS, names[0])
+    return outcome
 
 
 def _hasattr(frame: Frame, env: Env, test: ast.Call) -> Branches:

@@ -46,9 +46,14 @@ class PoolSet:
 
 
 def pool_set(
-    ctx: Context, known: Value, module: Module, everywhere: bool = False
+    ctx: Context,
+    known: Value,
+    module: Module,
+    everywhere: bool = False,
+    contracts: bool = False,
 ) -> PoolSet | None:
-    """The pool classes of a value; None where it is unknown, or may be no pool.
+    """The pool classes of a value; None where it is unknown, or may be no pool. `contracts`: of
+    the other families too.
 
     SGLang's subclasses for other hardware (NPU, MLX: sglang/srt/hardware_backend/) take the place
     of a class as a whole, by the platform it runs on: they count where they are named, and in code
@@ -64,7 +69,7 @@ def pool_set(
         if not isinstance(atom, Instance):
             return None
         own = ctx.view.catalogue.classes.get(atom.cls)
-        if own is None or not own.is_pool:
+        if own is None or not (own.is_contract if contracts else own.is_pool):
             return None
         key = (atom, module.name, everywhere)
         if key not in ctx.parts:
@@ -79,7 +84,7 @@ def _part(ctx: Context, atom: Instance, module: Module, everywhere: bool) -> Par
     view = ctx.view
     if atom.exact:
         return Part(atom.cls, frozenset([atom.cls]), False, atom.owner)
-    broad = not view.concrete(atom.cls)
+    broad = view.is_broad(atom.cls)
     classes = view.concrete_subclasses(atom.cls)
     for cls in atom.minus:
         classes -= view.subclasses(cls)

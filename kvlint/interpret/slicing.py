@@ -7,7 +7,7 @@ that a method of five hundred lines does.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -294,3 +294,71 @@ def closure(bindings: Bindings, start: Iterable[ast.expr]) -> frozenset[str]:
                     found.add(name)
                     queue.append(name)
     return frozenset(found)
+
+
+_SHORT = 40
+"""Statements of a block that are looked at one by one."""
+
+
+def statements_asked(part: Slice, body: Sequence[ast.stmt], index: BlockIndex) -> list[ast.stmt]:
+    """The statements of a long block that can matter to a slice, in order: what it does not ask
+    for is not even looked at."""
+    wanted = set(index.always)
+    for name in part.names:
+        wanted.update(index.by_name.get(name, ()))
+    if part.attribute is not None:
+        wanted.update(index.by_attribute.get(part.attribute, ()))
+    return [body[position] for position in sorted(wanted)]
+
+
+@dataclass(frozen=True, slots=True)
+class BlockIndex:
+    """The positions of a block's statements by what they bind; `always`: all that are no plain
+    assignments."""
+
+    always: tuple[int, ...]
+    by_name: Mapping[str, Sequence[int]]
+    by_attribute: Mapping[str, Sequence[int]]
+
+
+def block_index(body: Sequence[ast.stmt]) -> BlockIndex | None:
+    """None for a block so short that an index would not pay."""
+    if len(body) < _SHORT:
+        return None
+    always: list[int] = []
+    by_name: dict[str, list[int]] = {}
+    by_attribute: dict[str, list[int]] = {}
+    for position, statement in enumerate(body):
+        if not isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
+            always.append(position)
+            continue
+        if has_walrus(statement):
+            always.append(position)
+        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+        for target in targets:
+            names, attributes = _bound_by(target)
+            for name in names:
+                by_name.setdefault(name, []).append(position)
+            for attribute in attributes:
+                by_attribute.setdefault(attribute, []).append(position)
+    return BlockIndex(tuple(always), by_name, by_attribute)
+
+
+def _bound_by(target: ast.expr) -> tuple[set[str], set[str]]:
+    """The names and attributes for which `Slice.wants` holds of a target."""
+    names: set[str] = set()
+    attributes: set[str] = set()
+    pending = [target]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, (ast.Tuple, ast.List)):
+            pending.extend(node.elts)
+            continue
+        root = _root(node)
+        if root is not None:
+            names.add(root)
+        if isinstance(node, ast.Attribute):
+            attributes.add(node.attr)
+        elif isinstance(node, ast.Subscript):
+            pending.append(node.value)
+    return names, attributes

@@ -92,6 +92,8 @@ class PoolMethod:
 
     pool: Value
     name: str
+    unbound: bool = False
+    """Named by its class: the first argument of a call is the object."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +102,16 @@ class Getter:
 
     name: str
     calls: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """`functools.partial(called, ...)`, with so many positional arguments and these keywords."""
+
+    called: Value
+    positional: int = 0
+    keywords: tuple[str, ...] = ()
+    starred: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +140,8 @@ class Items:
     """A tuple, or another sequence whose items are known one by one."""
 
     items: tuple[Value, ...]
+    made_by: str = field(default="", compare=False)
+    """The function or method of SGLang that always gives that many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +181,7 @@ Atom = (
     | Constant
     | Function
     | PoolMethod
+    | Partial
     | Getter
     | HolderCall
     | External

@@ -196,11 +196,15 @@ def _command(script: Script, node: Node) -> None:
 
 
 def _substituted(script: Script, node: Node) -> None:
-    """The commands in `$(...)` and `<(...)`."""
-    for child in all_nodes(node):
+    """The commands in `$(...)` and `<(...)`. Reading one reads those in it: each is read once."""
+    pending = list(reversed(node.children))
+    while pending:
+        child = pending.pop()
         if child.type in ("command_substitution", "process_substitution"):
             for inner in child.named_children:
                 _read(script, inner)
+        else:
+            pending.extend(reversed(child.children))
 
 
 def _nested(script: Script, words: Sequence[Word]) -> None:

@@ -39,34 +39,41 @@ def read_yaml_text(text: str) -> list[Tree]:
         raise UnreadableDocument("is nested too deeply to be read") from error
     except (YAMLError, ValueError) as error:
         raise UnreadableDocument(f"is not valid YAML: {error}") from error
-    budget = [MOST_NODES]
-    return [_tree(text, node, 0, budget) for node in nodes if node is not None]
+    reading = _Reading(text)
+    return [reading.tree(node, 0) for node in nodes if node is not None]
 
 
-MOST_NODES = 200_000
+MOST_REPEATED = 2_000
 """An alias stands for all that its anchor holds: aliases of aliases may stand for billions."""
 
 
-def _tree(text: str, node: Any, depth: int, budget: list[int]) -> Tree:
-    from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
+class _Reading:
+    """One text, and the nodes of it that have been read."""
 
-    place = Place(node.start_mark.index, node.end_mark.index)
-    block = not node.flow_style if not isinstance(node, ScalarNode) else False
-    budget[0] -= 1
-    if depth > _MAX_DEPTH or budget[0] < 0:
-        return Scalar("", place, None)
-    if isinstance(node, SequenceNode):
-        return Items(
-            tuple(_tree(text, item, depth + 1, budget) for item in node.value), place, block
-        )
-    if isinstance(node, MappingNode):
-        entries = tuple(
-            (_scalar(text, key), _tree(text, value, depth + 1, budget))
-            for key, value in node.value
-            if isinstance(key, ScalarNode)
-        )
-        return Fields(entries, place, block)
-    return _scalar(text, node)
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._read: set[int] = set()
+        self._repeated = 0
+
+    def tree(self, node: Any, depth: int) -> Tree:
+        from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
+
+        place = Place(node.start_mark.index, node.end_mark.index)
+        block = not node.flow_style if not isinstance(node, ScalarNode) else False
+        self._repeated += id(node) in self._read
+        self._read.add(id(node))
+        if depth > _MAX_DEPTH or self._repeated > MOST_REPEATED:
+            return Scalar("", place, None)
+        if isinstance(node, SequenceNode):
+            return Items(tuple(self.tree(item, depth + 1) for item in node.value), place, block)
+        if isinstance(node, MappingNode):
+            entries = tuple(
+                (_scalar(self._text, key), self.tree(value, depth + 1))
+                for key, value in node.value
+                if isinstance(key, ScalarNode)
+            )
+            return Fields(entries, place, block)
+        return _scalar(self._text, node)
 
 
 def _scalar(text: str, node: Any) -> Scalar:

@@ -68,8 +68,12 @@ class Guarded:
     def _harmless(self, text: str) -> str:
         if in_actions():
             text = without_commands(text)
-        if text.isascii() and text.isprintable():
-            return text
+        if text.isascii():
+            if text.isprintable():
+                return text
+        else:
+            encoding = self._stream.encoding or "utf-8"
+            text = text.encode(encoding, "backslashreplace").decode(encoding)
         if self._draws():
             parts = _OF_OURS.split(text)
             kept = [*_OF_OURS.findall(text), ""]

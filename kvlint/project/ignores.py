@@ -13,6 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kvlint.source.boundary import Boundary
 from kvlint.source.reading import read_text
 
 if TYPE_CHECKING:
@@ -91,6 +92,8 @@ def ignores_of(*groups: tuple[str, ...]) -> Ignores | None:
 def read_ignores(path: Path) -> tuple[Ignores | None, str]:
     """The patterns of a .gitignore, and why it cannot be read as one, else an empty text. As git
     does, lines that are no patterns are passed over."""
+    if Boundary([path.parent]).leads_out(path):
+        return None, "is a link that leads out of the repository"
     try:
         lines = read_text(path, "surrogateescape").splitlines()
     except FileNotFoundError:

@@ -14,6 +14,7 @@ from typing import Any, Literal, cast
 
 from kvlint.errors import UsageError
 from kvlint.project.ignores import check_pattern
+from kvlint.source.boundary import Boundary
 from kvlint.source.loading import LoadError, load_toml
 from kvlint.source.reading import read_text
 
@@ -176,6 +177,8 @@ def read_folder(folder: Path) -> Settings | None:
 
 
 def _read(path: Path) -> str:
+    if Boundary([path.parent]).leads_out(path):
+        raise SettingsError(f"{path}:1: is a link that leads out of the repository")
     try:
         return read_text(path)
     except OSError as error:

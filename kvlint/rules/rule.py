@@ -18,6 +18,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from kvlint.findings import Severity
 from kvlint.rules.front_matter import FrontMatter, RuleError
+from kvlint.source.boundary import Boundary
 from kvlint.source.reading import read_text
 
 __all__ = ["Rule", "RuleError", "builtin_rules", "load_rules", "parse_rule", "rules_folder"]
@@ -37,9 +38,18 @@ _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)+")
 
 CHECKS: Mapping[str, tuple[str, ...]] = {
     "absent_accessor": (),
+    "assumed_type": ("by",),
+    "call_arguments": (),
     "capability_probe": (),
+    "constructor_arguments": (),
+    "dead_dispatch": (),
     "guarded_accessor": ("accessors", "classes", "family", "rest"),
+    "missing_implementation": (),
+    "moved_name": (),
+    "override": (),
     "raw_buffer_write": (),
+    "replaced_class": (),
+    "result_arity": (),
     "sub_pool_reference": (),
     "sub_pool_write": (),
 }
@@ -133,6 +143,8 @@ def _files(place: Path, pattern: str) -> list[Path]:
 
 
 def _read(path: Path) -> str:
+    if Boundary([path.parent]).leads_out(path):
+        raise RuleError(f"{path}: is a link that leads out of its repository")
     try:
         return read_text(path)
     except OSError as error:
@@ -203,6 +215,8 @@ def _parameters(front: FrontMatter, check: str) -> Mapping[str, Any]:
     for key, value in parameters.items():
         if key in ("accessors", "classes") and not _is_texts(value):
             raise front.error(key, f"parameters: {key} must be a list of texts")
+        if key == "by" and value not in ("flag", "other"):
+            raise front.error(key, "parameters: by must be flag or other")
         if key == "rest" and not isinstance(value, bool):
             raise front.error(key, "parameters: rest must be true or false")
         if key == "family" and value not in FAMILIES:

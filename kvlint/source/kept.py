@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import hashlib
 import os
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
 from kvlint.source.reading import MAX_KEPT_BYTES, read_regular
-from kvlint.source.writing import is_own_folder, put
+from kvlint.source.writing import is_own_folder, put, put_new
 
 FOLDER = ".kvlint_cache"
 RESTS, CATALOGUES = "rests", "catalogues"
@@ -25,7 +26,8 @@ def prepare(home: Path) -> None:
     if not os.path.lexists(home / _MARK):
         home.mkdir(parents=True, exist_ok=True)
         put(home / ".gitignore", b"*\n")
-        put(home / _MARK, b"Signature: 8a477f597d28d172789f06886806bc55\n")
+        with suppress(FileExistsError):  # another kvlint's, at the same moment: its mark holds
+            put_new(home / _MARK, b"Signature: 8a477f597d28d172789f06886806bc55\n")
         _seal.cache_clear()
 
 

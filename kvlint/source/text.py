@@ -16,6 +16,7 @@ from kvlint.findings import FileError, Span
 from kvlint.source.reading import read_regular
 
 _DECLARED = re.compile(rb"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
+_LONGEST_HEAD = 16_384
 _WORD = re.compile(r"\w+")
 _NEWLINE = re.compile(r"\r\n|\n|\r")
 
@@ -163,7 +164,14 @@ def _declaration(body: bytes) -> tuple[int, str]:
 def _encoding(data: bytes) -> str:
     """Raises SyntaxError or LookupError for a declaration that is not understood. Bytes that are
     no UTF-8, where nothing is declared, are left to the decoding: it says where they are."""
-    if not any(b"coding" in line for line in data.split(b"\n", 2)[:2]):
+    head = b"".join(_first_lines(data))
+    if b"coding" not in head:
         return "utf-8"
-    declared, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+    declared, _ = tokenize.detect_encoding(io.BytesIO(head).readline)
     return "utf-8" if declared == "utf-8-sig" else codecs.lookup(declared).name
+
+
+def _first_lines(data: bytes) -> list[bytes]:
+    """The two lines that may declare an encoding, however they end, each with a line feed."""
+    lines = data[:_LONGEST_HEAD].replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n", 2)
+    return [line + b"\n" for line in lines[:2]]

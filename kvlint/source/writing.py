@@ -60,11 +60,20 @@ def write_whole(path: Path, data: bytes) -> None:
     target = Path(os.path.realpath(place))
     mode = _mode(target)
     if mode is not None and not stat.S_ISREG(mode):
-        path.write_bytes(data)
+        _write_through(path, data)
         return
     if mode is not None and not os.access(target, os.W_OK):  # a rename would get past that
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
     put(target, data, mode)
+
+
+def _write_through(path: Path, data: bytes) -> None:
+    """Into a pipe or device, as long as somebody reads it: to open one that nobody does would wait
+    for ever."""
+    descriptor = os.open(path, os.O_WRONLY | getattr(os, "O_NONBLOCK", 0))
+    os.set_blocking(descriptor, True)
+    with os.fdopen(descriptor, "wb") as handle:
+        handle.write(data)
 
 
 def put(target: Path, data: bytes, mode: int | None = None) -> None:
@@ -83,6 +92,12 @@ def put(target: Path, data: bytes, mode: int | None = None) -> None:
         with suppress(OSError):
             beside.unlink()
         raise
+
+
+def put_new(target: Path, data: bytes) -> None:
+    """Make a file that is not there yet. Raises OSError, FileExistsError where it is."""
+    with os.fdopen(_open_new(target), "wb") as handle:
+        handle.write(data)
 
 
 def is_own_folder(folder: Path) -> bool:

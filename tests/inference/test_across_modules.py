@@ -131,7 +131,7 @@ PROJECTS = {
                 other.get_kv_buffer(0)  # EXPECT KV101
                 if isinstance(third, SINGLE):
                     third.get_kv_buffer(0)  # EXPECT KV101
-                elif isinstance(third, t.SINGLE):
+                elif isinstance(third, t.SINGLE):  # EXPECT KV406
                     third.get_key_buffer(0)
         """,
     },

@@ -128,7 +128,7 @@ SILENT = {
     """,
     "in a subclass of the parent": """
         class Mine(SWAKVPool):
-            def set_kv_buffer(self, layer, loc, k, v):
+            def set_kv_buffer(self, layer, loc, k, v, *scales):
                 self.swa_kv_pool.set_kv_buffer(layer, loc, k, v)
                 self.full_kv_pool.set_kv_buffer(layer, loc, k, v)
     """,
@@ -169,7 +169,7 @@ SILENT = {
             pool.set_kv_buffer(layer, loc, k, v)
     """,
     "kept by an allocator": """
-        from sglang.srt.mem_cache.allocator import SWATokenToKVPoolAllocator
+        from sglang.srt.mem_cache.allocator.swa import SWATokenToKVPoolAllocator
         class Mine(SWATokenToKVPoolAllocator):
             def __init__(self, pool: SWAKVPool):
                 self._full = pool.full_kv_pool

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.running import script
+from tests.running import kvlint, script
 
 _LOADED = """
 import sys
@@ -78,3 +78,11 @@ def test_newer_syntax_is_still_told_from_a_mistake(tmp_path: Path, names: set[st
         [script(), "check", "newer.py"], cwd=tmp_path, capture_output=True, text=True
     )
     assert "uses syntax newer than Python" in done.stdout
+
+
+@pytest.mark.parametrize("command", [["run", "KV101"], ["check", ".", "--confirm"]])
+def test_nothing_is_executed_where_that_is_forbidden(tmp_path: Path, command: list[str]) -> None:
+    (tmp_path / "a.py").write_text("pool = 1\n")
+    done = kvlint(*command, cwd=tmp_path, environment={"KVLINT_NO_RUN": "1"})
+    assert done.returncode == 2
+    assert "KVLINT_NO_RUN forbids" in done.stderr

@@ -176,3 +176,29 @@ def test_what_a_killed_run_left_is_removed_by_the_next(project: Path) -> None:
     others.write_text("of a run that goes on")
     run("check", ".", "--fix", "--unsafe-fixes", cwd=project)
     assert (left.exists(), others.exists()) == (False, True)
+
+
+@pytest.mark.parametrize(
+    "name", ["kvlint.toml", "pyproject.toml", "requirements.txt", "setup.cfg", ".gitignore", "r.md"]
+)
+def test_what_steers_a_run_is_not_read_through_a_link(
+    project: Path, outside: Path, name: str
+) -> None:
+    if name == "r.md":
+        (project / "kvlint.toml").write_text('extend-rules = ["r.md"]\n')
+    else:
+        (project / "kvlint.toml").unlink()
+    secret = outside / "secret"
+    secret.write_text("[tool.kvlint]\nSECRET = 1\nsglang==0.5.16\n")
+    (project / name).symlink_to(secret)
+    done = run("check", ".", cwd=project)
+    assert "SECRET" not in done.stdout + done.stderr
+    assert "0.5.16" not in done.stdout + done.stderr
+    assert "internal error" not in done.stderr
+
+
+def test_a_pipe_that_nobody_reads_is_an_error(project: Path) -> None:
+    os.mkfifo(project / "report.txt")
+    done = run("check", ".", "--output-file", "report.txt", cwd=project, timeout=30)
+    assert done.returncode == 2
+    assert "report.txt: cannot be written" in done.stderr
