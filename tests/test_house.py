@@ -8,8 +8,8 @@ from tests.module_map import arrows, circles, imports, module_files, package_of
 
 GRAPH = imports(module_files())
 WITH_CIRCLES = {"catalogue": 2, "interpret": 30, "launch": 7, "runtime": 3}
-"""Packages whose files still import each other in circles, with the most files that may: a debt that
-only shrinks."""
+"""Packages whose files still import each other in circles, with the most files that may: a debt
+that only shrinks."""
 
 
 def test_no_circle_of_packages() -> None:
