@@ -97,7 +97,7 @@ WAYS = {
                     return 2
         def g(p):
             match p:
-                case MLATokenToKVPool() if p.ready:
+                case MLATokenToKVPool() if p.page_size > 1:
                     return 1
                 case DSATokenToKVPool():
                     return 2
