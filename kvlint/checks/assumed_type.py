@@ -23,13 +23,13 @@ def check(asked: Asked) -> Iterator[Finding]:
         pools = asked.pools(use)
         if pools is None or catches(use.caught, "AttributeError"):
             continue
-        if use.name.startswith("__") or may_be_given(asked, pools, use.name):
+        if use.name.startswith("__"):
             continue
         for rule in asked.rules:
-            if rule.parameters.get("by") == "flag":
-                yield from _by_flag(asked, rule, use, pools)
-            else:
-                yield from _by_other(asked, rule, use, pools)
+            by = _by_flag if rule.parameters.get("by") == "flag" else _by_other
+            found = list(by(asked, rule, use, pools))
+            if found and not may_be_given(asked, pools, use.name):
+                yield from found
 
 
 def _by_flag(asked: Asked, rule: Rule, use: Use, pools: PoolSet) -> Iterator[Finding]:

@@ -25,10 +25,10 @@ def check(asked: Asked) -> Iterator[Finding]:
 
 def _method(asked: Asked, use: Use) -> Iterator[Finding]:
     pools = asked.contracts(use)
-    if pools is None or pools.broad or may_be_given(asked, pools, use.name):
+    if pools is None or pools.broad:
         return
     refused = _refusals(asked, use, pools)
-    if not refused:
+    if not refused or may_be_given(asked, pools, use.name):
         return
     declared = [part.declared for part in pools.parts if part.declared in refused]
     cls = declared[0] if declared else sorted(refused)[0]

@@ -38,6 +38,8 @@ def check(asked: Asked) -> Iterator[Finding]:
     for place in _places(asked.module.tree):
         if isinstance(place.node, ast.ImportFrom):
             yield from _imported(asked, place, place.node)
+        elif isinstance(place.node, ast.Import):
+            yield from _module_imported(asked, place, place.node)
         elif isinstance(place.node, ast.Attribute) and isinstance(place.node.ctx, ast.Load):
             yield from _named(asked, place, place.node, modules)
 
@@ -67,6 +69,27 @@ def _imported(asked: Asked, place: Place, node: ast.ImportFrom) -> Iterator[Find
                 remedy=_remedy(asked, alias.name, home, rule.remedy),
                 fix=fix,
                 accessor=alias.name,
+            )
+
+
+def _module_imported(asked: Asked, place: Place, node: ast.Import) -> Iterator[Finding]:
+    """`import sglang.srt.mem_cache.module`, where the release has no such module."""
+    for alias in node.names:
+        package, _, name = alias.name.rpartition(".")
+        if package != WHOLE or _is_handled(place, _HANDLED):
+            continue
+        if not _is_missing(asked, package, name) or not _was_there(alias.name):
+            continue
+        for rule in asked.rules:
+            yield found_at(
+                asked,
+                rule,
+                node,
+                place.statement,
+                f"`{alias.name}` is no module of this release",
+                evidence=_evidence(asked, package, name),
+                raises=f"ModuleNotFoundError: No module named '{alias.name}'",
+                accessor=name,
             )
 
 
@@ -128,6 +151,11 @@ def _is_missing(asked: Asked, module: str, name: str) -> bool:
     if names is not None:
         there = name in names or names == UNTOLD or f"{module}.{name}" in catalogue.modules
         return not there and not _is_package(catalogue, f"{module}.{name}")
+    if module == WHOLE:
+        # A package without names of its own: what is imported from it are modules.
+        inner = f"{WHOLE}.{name}"
+        gone = inner not in catalogue.modules and not _is_package(catalogue, inner)
+        return gone and _was_there(inner)
     if not module.startswith(f"{WHOLE}."):
         return False
     return not _is_package(catalogue, module) and _was_there(module)
@@ -213,7 +241,7 @@ def _places(tree: ast.Module) -> Iterator[Place]:
         node, statement, around = waiting.pop()
         if isinstance(node, ast.stmt):
             statement = node
-        if isinstance(node, (ast.ImportFrom, ast.Attribute)) and statement is not None:
+        if isinstance(node, (ast.Import, ast.ImportFrom, ast.Attribute)) and statement is not None:
             yield Place(node, statement, around)
         if isinstance(node, (ast.Try, ast.If, ast.IfExp, ast.With, ast.AsyncWith)):
             around = (*around, node)

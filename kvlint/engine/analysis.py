@@ -61,7 +61,7 @@ CHECKS: dict[str, Check] = {
 }
 OF_THE_MODULE = frozenset(("moved_name", "override"))
 """Questions about what stands in a module, whether or not it uses a pool."""
-_PARTS = (b"KV", b"kv", b"Pool", b"k_pool", b"mem_cache", b"Backend")
+_PARTS = (b"KV", b"kv", b"Pool", b"k_pool")
 """One of them is in each of the words: most files are passed over after four looks."""
 _WORDS = (
     b"KVPool",
@@ -74,9 +74,9 @@ _WORDS = (
     b"IndexerPool",
     b"k_pool",
     b"MambaPool",
-    b"sglang.srt.mem_cache",
-    b"AttentionBackend",
 )
+_OUTSIDE = (b"sglang.srt.mem_cache", b"AttentionBackend")
+"""Words of plugins beside those: in SGLang's own files they say little."""
 _CLASS = re.compile(rb"^[ \t]*class\s+(\w+)\s*\(([^)]{0,1000})\)", re.M)
 
 
@@ -124,7 +124,9 @@ def relevant(path: Path, data: bytes) -> bool:
 
     if speaks_of_pools(data) or launch.is_candidate(path, data):
         return True
-    return b"pool" in data and "sglang" not in path.parts
+    if "sglang" in path.parts:
+        return False
+    return b"pool" in data or any(word in data for word in _OUTSIDE)
 
 
 def speaks_of_pools(data: bytes) -> bool:

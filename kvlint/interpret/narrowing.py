@@ -361,8 +361,7 @@ def _isinstance(frame: Frame, env: Env, test: ast.Call, name: str) -> Branches:
         return dict(env), dict(env)
     step = holding(frame, test)
     names = class_tuple(classes_behind(frame, env, wanted))
-    if name == "isinstance":
-        record_test(frame, env, test, subject, names)
+    record_test(frame, env, test, subject, names)
     true = narrow_to(frame.ctx, known, names, step)
     outcome = _split(env, path, true, narrow_away(frame.ctx, known, names))
     for cls in names:

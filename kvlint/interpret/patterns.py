@@ -9,6 +9,8 @@ from kvlint.interpret.assignment import assign, forget, keep, path_of
 from kvlint.interpret.class_sets import class_tuple, narrow_away, narrow_to
 from kvlint.interpret.context import Env, Frame
 from kvlint.interpret.narrowing import value_of
+from kvlint.interpret.recording import record_test
+from kvlint.interpret.remarks import NOT, remark
 from kvlint.interpret.values import NOTHING, UNKNOWN, Value, item_of, join, without_none
 
 Branches = tuple[Env | None, Env | None]
@@ -30,6 +32,11 @@ def narrow_case(
         if isinstance(subject, ast.Tuple) and isinstance(pattern, ast.MatchSequence):
             _narrow_parts(frame, inside, subject, pattern)
         _bind_pattern(frame, inside, pattern, matched)
+    if after is not None and isinstance(pattern, ast.MatchClass):
+        names = class_tuple(value_of(frame, env, pattern.cls))
+        record_test(frame, env, pattern.cls, subject, names)
+        for cls in () if pattern.patterns or pattern.kwd_patterns else names:
+            remark(after, path, NOT, cls)
     if _is_irrefutable(pattern):
         after = None
     return inside, after
