@@ -411,10 +411,10 @@ def main() -> int:
     for name in options.shapes or SHAPES:
         size, shape = SHAPES[name]
         size = max(1, int(size * options.scale))
-        for _ in range(2):
+        for _ in range(3):
             runs = [cost(shape(size * k), tuple(options.extra)) for k in (1, 2, 4)]
             seconds = [max(run[0] - empty, 0.0) for run in runs]
-            ratio = seconds[2] / max(seconds[0], 0.05)
+            ratio = seconds[2] / max(seconds[0], 0.1)
             fits = seconds[2] < 0.5 or ratio < 4 * options.bound
             if fits and all(end[:1] in "012" and len(end) == 1 for _, end in runs):
                 break
