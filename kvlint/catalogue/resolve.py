@@ -103,6 +103,8 @@ class View:
         own = self.catalogue.classes.get(qualname)
         if own is None or not own.bases:
             return (qualname,)
+        if len(own.bases) == 1:
+            return (qualname, *self.mro(own.bases[0]))
         rest = [list(self.mro(base)) for base in own.bases] + [list(own.bases)]
         return (qualname, *_merge(rest))
 
