@@ -164,6 +164,10 @@ def _add_below(top: Path, walk: _Walk) -> bool:
             if entry.is_dir(follow_symlinks=False):
                 if not skips.folder(entry):
                     pending.append((entry.path, skips.ignores))
+            elif entry.is_symlink() and _is_folder(entry):
+                # Never entered, since it may lead in circles.
+                if not skips.folder(entry) and boundary.leads_out(entry.path):
+                    walk.led_out.append(Path(entry.path))
             elif _is_of_interest(entry, walk.wanted) and not skips.path(entry.path):
                 found = True
                 if entry.is_symlink() and boundary.leads_out(entry.path):
@@ -184,6 +188,13 @@ def _entries(folder: str, walk: _Walk) -> Sequence[os.DirEntry[str]] | None:
 
 def _unreadable(path: Path, error: OSError) -> FileError:
     return FileError(path, f"cannot be read: {error.strerror or error}")
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
 
 
 def _is_of_interest(entry: os.DirEntry[str], wanted: Wanted) -> bool:

@@ -27,6 +27,7 @@ from kvlint.runtime.releases import (
     inspect_interpreter,
     require_extra,
 )
+from kvlint.source.writing import write_whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +165,7 @@ def _print(confirmations: Sequence[Confirmation], release: Release, options: Run
     else:
         text = "".join(_lines(confirmations))
     if options.output_file is not None:
-        options.output_file.write_text(text, encoding="utf-8")
+        write_whole(options.output_file, text.encode())
     else:
         sys.stdout.write(text)
     confirmed = sum(1 for one in confirmations if one.status.startswith("confirmed"))

@@ -40,6 +40,7 @@ from kvlint.runtime.releases import (
     require_extra,
 )
 from kvlint.runtime.supervisor import Progress, Task, execute
+from kvlint.source.writing import write_whole
 
 INTERRUPTED = 130
 """Exit code of a run that ctrl-C ended, as a shell gives it."""
@@ -194,12 +195,12 @@ def publish(found: Report, engines: tuple[Engine, ...], options: RunOptions) -> 
         if options.output_file is None:
             sys.stdout.write(text)
         else:
-            options.output_file.write_text(text, encoding="utf-8")
+            write_whole(options.output_file, text.encode())
         if options.output_file is None:
             return
     elif options.output_file is not None:
         lines = "\n".join(report.key_value_lines(found.results))
-        options.output_file.write_text(lines + "\n", encoding="utf-8")
+        write_whole(options.output_file, f"{lines}\n".encode())
     display.print_report(found, engines, replace(options, output_format="text"))
 
 

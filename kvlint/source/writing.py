@@ -1,4 +1,4 @@
-"""All writing of `check`: whoever reads a file, at any moment, gets the old bytes or the new.
+"""All writing of kvlint: whoever reads a file, at any moment, gets the old bytes or the new.
 
 New bytes go to a file beside the old one that then takes its name. It has a name that nobody can
 guess and is made where nothing was (O_EXCL), so no link that lies ready is ever followed; what a
@@ -6,8 +6,9 @@ killed run left of such files is removed by the next one that writes in the fold
 
 A rename would part a file from its other hard links, or give it to another owner; there a process
 of its own writes in place: it has all the new bytes before it begins and is in a session of its
-own, so that killing kvlint does not stop it halfway. Should the machine stop meanwhile, the old
-bytes lie beside the file under a name that ends in `.kvlint-backup`.
+own, so that killing kvlint does not stop it halfway. Only there can a reader meet a file half
+written. Should the machine stop meanwhile, the old bytes lie beside the file under a name that
+ends in `.kvlint-backup`.
 
 No library does this: those that rename give up the links and the owner, and none asks whether the
 file is still the one that was read. Between that question and the rename a moment remains in which

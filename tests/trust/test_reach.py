@@ -202,3 +202,10 @@ def test_a_pipe_that_nobody_reads_is_an_error(project: Path) -> None:
     done = run("check", ".", "--output-file", "report.txt", cwd=project, timeout=30)
     assert done.returncode == 2
     assert "report.txt: cannot be written" in done.stderr
+
+
+def test_a_linked_folder_is_passed_over_and_said(project: Path, outside: Path) -> None:
+    (project / "vendor").symlink_to(outside)
+    done = run("check", ".", cwd=project)
+    assert "SECRET" not in done.stdout + done.stderr
+    assert "passed over, since they lead out of the repository: vendor" in done.stderr
