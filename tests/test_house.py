@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections import Counter
 
 from tests.module_map import arrows, circles, imports, module_files, package_of
@@ -35,3 +36,23 @@ def test_only_the_runtime_imports_what_it_runs() -> None:
             text = path.read_text(encoding="utf-8")
             assert "import torch" not in text
             assert "import triton" not in text
+
+
+READ_THEMSELVES = {
+    "catalogue.demands": "package data",
+    "catalogue.embed": "package data",
+    "engine.command_line": "/proc of a process that the command line names",
+    "launch.facts": "package data",
+}
+"""Modules that read files without `source.reading`, and which files these are."""
+
+
+def test_what_a_repository_holds_is_read_by_one_module() -> None:
+    """A pipe or device in the place of a file must neither block a run nor be read for ever."""
+    direct = set()
+    for name, path in module_files().items():
+        if package_of(name) != "runtime":
+            for node in ast.walk(ast.parse(path.read_bytes())):
+                if isinstance(node, ast.Attribute) and node.attr in ("read_bytes", "read_text"):
+                    direct.add(name)
+    assert direct == set(READ_THEMSELVES)

@@ -20,6 +20,7 @@ from kvlint.catalogue.pool_classes import (
 from kvlint.catalogue.program import Program
 from kvlint.catalogue.resolve import View
 from kvlint.catalogue.signatures import without_annotations
+from kvlint.source.reading import read_text
 
 ROOTS: tuple[tuple[str, Family], ...] = (
     ("BaseTokenToKVPoolAllocator", "allocator"),
@@ -125,7 +126,7 @@ def _holder(
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8", errors="replace")
+        return read_text(path, "replace")
     except OSError:
         return ""
 

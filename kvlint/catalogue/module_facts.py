@@ -11,6 +11,7 @@ from kvlint.catalogue.class_facts import function_facts
 from kvlint.catalogue.model import Method, PoolClass
 from kvlint.catalogue.program import Program
 from kvlint.catalogue.tree import is_test_file
+from kvlint.source.reading import read_regular
 
 WHOLE = ("sglang/srt/mem_cache",)
 """Packages all of whose modules are known: a module of theirs that is not listed does not exist."""
@@ -58,7 +59,7 @@ def module_names(package: Path, classes: Mapping[str, PoolClass]) -> dict[str, t
 
 def _names_of(path: Path) -> tuple[str, ...]:
     try:
-        tree = ast.parse(path.read_bytes())
+        tree = ast.parse(read_regular(path))
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return UNTOLD
     names = set(_bound(tree.body))

@@ -20,6 +20,7 @@ from kvlint.interpret.pool_sets import pool_set
 from kvlint.interpret.uses import Use
 from kvlint.interpret.values import ClassObject, Instance, without_none
 from kvlint.source.index import Module, ParseError
+from kvlint.source.reading import read_text
 from kvlint.source.text import SourceError
 
 NAMED: tuple[tuple[str, Family], ...] = (
@@ -56,7 +57,7 @@ def read_demands(tree: Path) -> list[Demand]:
 
 
 def _matters(path: Path) -> bool:
-    text = path.read_text(encoding="utf-8", errors="replace")
+    text = read_text(path, "replace")
     return any(word in text for word in _WORDS)
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from kvlint.catalogue.embed import fingerprint
-from kvlint.source.reading import MAX_BYTES
+from kvlint.source.reading import MAX_BYTES, read_regular
 
 RELEASES = Path(__file__).parent / "releases"
 _FLAG_ACTIONS = {"store_true", "store_false", "store_const", "DeprecatedStoreTrueAction"}
@@ -50,7 +50,7 @@ def argument_files(package: Path) -> dict[str, bytes]:
     groups = package / "srt/arg_groups"
     places = [package / "srt/server_args.py", *sorted(groups.rglob("*.py"))]
     return {
-        path.relative_to(package).as_posix(): path.read_bytes()
+        path.relative_to(package).as_posix(): read_regular(path)
         for path in places
         if path.is_file() and path.stat().st_size <= MAX_BYTES
     }
@@ -294,9 +294,10 @@ def _tests_dummy(node: ast.If) -> bool:
 def _diffusion_backends(package: Path) -> list[str]:
     """Backend names of SGLang's diffusion servers, which `sglang serve` starts as well."""
     path = package / "multimodal_gen/runtime/platforms/interface.py"
-    if not path.is_file():
+    try:
+        modules = _parsed({path.name: read_regular(path)})
+    except OSError:
         return []
-    modules = _parsed({path.name: path.read_bytes()})
     for node in (node for module in modules for node in ast.walk(module)):
         if isinstance(node, ast.ClassDef) and node.name == "AttentionBackendEnum":
             targets = [item.targets[0] for item in node.body if isinstance(item, ast.Assign)]
