@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from kvlint.findings import Finding
 from kvlint.output.report import Report
-from kvlint.output.style import Style, harmless, on_one_line
+from kvlint.output.streams import harmless
+from kvlint.output.style import Style, on_one_line
 
 
 def render(report: Report, style: Style) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kvlint.findings import Span
-from kvlint.output.style import Style, columns, harmless
+from kvlint.output.streams import harmless
+from kvlint.output.style import Style, columns
 from kvlint.source.text import SourceFile
 
 LINES_BEFORE = 2

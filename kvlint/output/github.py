@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from kvlint.findings import Finding
 from kvlint.output.report import Report
-from kvlint.output.style import Style, harmless
+from kvlint.output.streams import harmless
+from kvlint.output.style import Style
 
 _LEVELS = {"error": "error", "warning": "warning", "hint": "notice"}
 

@@ -8,7 +8,8 @@ from xml.etree import ElementTree
 
 from kvlint.findings import Finding
 from kvlint.output.report import Report
-from kvlint.output.style import Style, harmless
+from kvlint.output.streams import harmless
+from kvlint.output.style import Style
 
 _NO_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 

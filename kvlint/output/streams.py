@@ -1,7 +1,7 @@
 """What stands between kvlint and a terminal or a log: nothing foreign reaches them raw.
 
 Names of files, settings, versions and messages of parsers come from the repository that is checked.
-Each is made harmless where it is put into a sentence (`output.style`); whatever is forgotten there
+Each is made harmless where it is put into a sentence; whatever is forgotten there
 is caught here, on the way out of both streams, in every command and format.
 """
 
@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, TextIO, cast
 
-_FOREIGN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+_FOREIGN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 _OF_OURS = re.compile(r"\x1b\[[0-9;?]*[mKAJlh]|\r")
 """Colours, and what redraws a line of progress."""
 _COMMAND = re.compile(r"^(\s*):(?=:)|##(?=\[)", re.M)
@@ -77,8 +77,8 @@ class Guarded:
         if self._draws():
             parts = _OF_OURS.split(text)
             kept = [*_OF_OURS.findall(text), ""]
-            return "".join(_escaped(part) + own for part, own in zip(parts, kept, strict=True))
-        return _escaped(text)
+            return "".join(harmless(part) + own for part, own in zip(parts, kept, strict=True))
+        return harmless(text)
 
     def _draws(self) -> bool:
         return self._stream.isatty() or bool(os.environ.get("FORCE_COLOR"))
@@ -91,7 +91,8 @@ def guarded(stream: TextIO) -> TextIO:
     return cast(TextIO, Guarded(stream))
 
 
-def _escaped(text: str) -> str:
+def harmless(text: str) -> str:
+    """`text` with control and direction characters written as escapes."""
     return _FOREIGN.sub(lambda match: _escape(match.group()), text)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import textwrap
 import unicodedata
@@ -11,8 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TextIO
 
+from kvlint.output.streams import harmless
+
 _CODES = {"bold": "1", "red": "31", "green": "32", "yellow": "33", "blue": "34", "cyan": "36"}
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 NARROWEST = 40
 
 
@@ -43,11 +43,6 @@ def _wants_color(stream: TextIO) -> bool:
     if forced:
         return forced != "0"
     return stream.isatty() and os.environ.get("TERM") != "dumb"
-
-
-def harmless(text: str) -> str:
-    """`text` with control and direction characters written as escapes."""
-    return _CONTROL.sub(lambda match: f"\\x{ord(match.group()):02x}", text)
 
 
 def on_one_line(text: str) -> str:

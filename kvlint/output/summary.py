@@ -9,7 +9,8 @@ from pathlib import Path
 
 from kvlint.findings import FileError
 from kvlint.output.report import Report
-from kvlint.output.style import harmless, on_one_line
+from kvlint.output.streams import harmless
+from kvlint.output.style import on_one_line
 from kvlint.project.files import Selection
 
 

@@ -8,7 +8,8 @@ from kvlint.findings import Evidence, Finding
 from kvlint.output.concise import headline
 from kvlint.output.frame import frame, margin_of
 from kvlint.output.report import Report
-from kvlint.output.style import Style, harmless, on_one_line, wrapped
+from kvlint.output.streams import harmless
+from kvlint.output.style import Style, on_one_line, wrapped
 from kvlint.waivers.comments import Suppressed
 
 _COLORS = {"error": "red", "warning": "yellow", "hint": "blue"}

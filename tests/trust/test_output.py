@@ -10,10 +10,11 @@ from xml.etree import ElementTree
 
 import pytest
 
+from kvlint.output.streams import harmless
 from tests.running import kvlint as run
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="file names with odd characters")
-RAW = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+RAW = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 COMMAND = re.compile(r"^\s*::|##\[", re.M)
 BAD = (
     "from sglang.srt.mem_cache.deepseek_v4_memory_pool import DeepSeekV4SingleKVPool\n"
@@ -29,6 +30,7 @@ NAMES = [
     "c\u202egnp.py",
     "d\x9b31m.py",
     "e\rf.py",
+    "f\u061cg.py",
 ]
 FORMATS = ["text", "concise", "json", "sarif", "github", "gitlab", "junit"]
 
@@ -128,3 +130,8 @@ def test_names_of_requirement_files(tmp_path: Path) -> None:
     done = run("check", ".", cwd=tmp_path, environment={"GITHUB_ACTIONS": "true"})
     assert "0.5.19" in done.stderr
     is_harmless(done.stderr)
+
+
+def test_one_spelling_of_an_escape() -> None:
+    """Of two digits below U+0100, of four above: `\\x202e` would read as a space and `2e`."""
+    assert harmless("\x1b\x9b\u061c\u202e\n\t") == "\\x1b\\x9b\\u061c\\u202e\n\t"
