@@ -8,12 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from kvlint.catalogue.embed import embedded_versions, load_embedded
 from kvlint.catalogue.model import Catalogue
 from kvlint.catalogue.overlap import without_modules_of
 from kvlint.catalogue.tree import CatalogueError, NoPoolsError, contains_sglang, package_folder
+from kvlint.catalogue.versions import specifiers_of, version_of
 
 __all__ = ["CatalogueError", "Choice", "choose"]
 
@@ -92,9 +93,7 @@ def _named(text: str, source: str, base: Path | None, cache: Path | None) -> Cho
     path = Path(text).expanduser()
     if base is not None and not path.is_absolute():
         path = base / path
-    try:
-        Version(text)
-    except InvalidVersion:
+    if version_of(text) is None:
         if os.path.exists(path) or "/" in text or "\\" in text:
             catalogue = _extracted(path, cache)
             reason = f"SGLang {catalogue.version} in {path}, {source}"
@@ -102,7 +101,7 @@ def _named(text: str, source: str, base: Path | None, cache: Path | None) -> Cho
         raise CatalogueError(
             f"{text!r} ({source}) is neither a version such as {embedded_versions()[-1]} "
             "nor the path of an SGLang tree"
-        ) from None
+        )
     return _release(_Wish(text, source))
 
 
@@ -153,7 +152,8 @@ def _version_in(folders: Sequence[str]) -> str:
 
 def _release(wish: _Wish) -> Choice:
     version, how = _embedded_for(wish.text)
-    reason = f"SGLang {version}, {how} {wish.text}, {wish.source}" if how else ""
+    asked = wish.text if len(wish.text) <= 60 else f"{wish.text[:57]}..."
+    reason = f"SGLang {version}, {how} {asked}, {wish.source}" if how else ""
     reason = reason or f"SGLang {version}, {wish.source}"
     return Choice(load_embedded(version), reason, exact=not how, wanted=wish.text)
 
@@ -187,15 +187,11 @@ def _same_build(version: Version, wanted: Version) -> bool:
 def _version(text: str) -> Version:
     """The version that a wish asks for: of a specifier the newest embedded one it allows, else
     the bound that it names."""
-    try:
-        return Version(text)
-    except InvalidVersion:
-        pass
-    from packaging.specifiers import InvalidSpecifier, SpecifierSet
-
-    try:
-        specifiers = SpecifierSet(text)
-    except InvalidSpecifier:
+    version = version_of(text)
+    if version is not None:
+        return version
+    specifiers = specifiers_of(text)
+    if specifiers is None:
         return Version("0")  # as a clone's own number: it names no release
     allowed = [name for name in embedded_versions() if specifiers.contains(name, prereleases=True)]
     if allowed:
@@ -206,10 +202,7 @@ def _version(text: str) -> Version:
 
 def _bound(text: str) -> Version:
     """`===` compares texts, which need not be versions."""
-    try:
-        return Version(text.removesuffix(".*"))
-    except InvalidVersion:
-        return Version("0")
+    return version_of(text.removesuffix(".*")) or Version("0")
 
 
 def _declared(project: Path | None) -> _Wish | None:

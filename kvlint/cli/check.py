@@ -15,7 +15,7 @@ from kvlint.errors import UsageError, running_is_forbidden
 from kvlint.findings import Finding
 from kvlint.output.render import render, statistics
 from kvlint.output.report import Report
-from kvlint.output.streams import in_actions, without_commands, write_report
+from kvlint.output.streams import in_actions, write_report
 from kvlint.output.style import Style, on_one_line, style_for
 from kvlint.output.summary import Counts, complaints, rules_that_are_off, summary
 from kvlint.project.files import absolute
@@ -257,9 +257,11 @@ def _show_diff(fixed: Fixed, made: Report) -> None:
     for change in fixed.changes:
         name = made.path_from_root(change.path)
         diff = unified_diff(name, change.source.data, change.data)
-        if in_actions():  # a patch that cannot be applied is better than a command to the runner
-            diff = without_commands(diff.decode("latin-1")).encode("latin-1")
-        sys.stdout.buffer.write(diff)
+        if in_actions() or sys.stdout.isatty():  # it is read, not applied: nothing of it goes raw
+            sys.stdout.write(diff.decode("utf-8", "backslashreplace"))
+            sys.stdout.flush()
+        else:
+            sys.stdout.buffer.write(diff)
     sys.stdout.flush()
 
 

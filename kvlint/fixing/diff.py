@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 
+_ODD = re.compile(rb"[^ !#-\[\]-~]")
+_ESCAPES = {0x22: b'\\"', 0x5C: b"\\\\", 0x09: b"\\t", 0x0A: b"\\n", 0x0D: b"\\r"}
 _NO_NEWLINE = b"\\ No newline at end of file\n"
 
 
@@ -14,14 +17,28 @@ def unified_diff(name: str, old: bytes, new: bytes) -> bytes:
     Lines are those of git: only LF ends one, a CR before it belongs to the line.
     """
     label = os.fsencode(name.replace(os.sep, "/"))
-    old_label, new_label = (
-        (label, label) if name.startswith("/") else (b"a/" + label, b"b/" + label)
-    )
-    tail = b"\t" if b" " in label else b""
+    before, after = (b"", b"") if name.startswith("/") else (b"a/", b"b/")
     lines = difflib.diff_bytes(
-        difflib.unified_diff, _lines(old), _lines(new), old_label + tail, new_label + tail
+        difflib.unified_diff,
+        _lines(old),
+        _lines(new),
+        _label(before + label),
+        _label(after + label),
     )
     return b"".join(line if line.endswith(b"\n") else line + b"\n" + _NO_NEWLINE for line in lines)
+
+
+def _label(name: bytes) -> bytes:
+    """As git writes it: what is more than plain text between quotes, as escapes."""
+    if _ODD.search(name) is None:
+        return name + b"\t" if b" " in name else name
+    return b'"' + b"".join(_escaped(byte) for byte in name) + b'"'
+
+
+def _escaped(byte: int) -> bytes:
+    if byte in _ESCAPES:
+        return _ESCAPES[byte]
+    return bytes([byte]) if 0x20 <= byte < 0x7F else b"\\%03o" % byte
 
 
 def diff_text(name: str, old: bytes, new: bytes, encoding: str = "utf-8") -> str:

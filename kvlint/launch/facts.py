@@ -9,7 +9,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
+
+from kvlint.catalogue.versions import version_of
 
 RELEASES = Path(__file__).parent / "releases"
 NOOP_FLAG = "prefill_only_disable_kv_cache"
@@ -99,7 +101,7 @@ class LaunchRelease:
 def facts_for(version: str) -> LaunchFacts:
     """Facts of a release; between two that are known what both say; else those of the nearest."""
     known = embedded_versions()
-    wanted = _number(version)
+    wanted = version_of(version)
     if wanted is None or not any(wanted.release):
         return replace(_read(known[-1]), certain=False)
     older = [name for name in known if Version(name) <= wanted]
@@ -110,13 +112,6 @@ def facts_for(version: str) -> LaunchFacts:
     if exact or wanted.is_postrelease or not newer:
         return replace(_read(older[-1]), certain=exact or bool(newer))
     return _between(_read(older[-1]), _read(newer[0]))
-
-
-def _number(text: str) -> Version | None:
-    try:
-        return Version(text)
-    except InvalidVersion:
-        return None
 
 
 def _between(older: LaunchFacts, newer: LaunchFacts) -> LaunchFacts:

@@ -14,8 +14,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.specifiers import SpecifierSet
 
+from kvlint.catalogue.versions import specifiers_of
 from kvlint.findings import Severity
 from kvlint.rules.front_matter import FrontMatter, RuleError
 from kvlint.source.boundary import Boundary
@@ -195,10 +196,11 @@ def parse_rule(path: Path, text: str) -> Rule:
 
 
 def _versions(front: FrontMatter) -> SpecifierSet:
-    try:
-        return SpecifierSet(front.take_text("sglang"))
-    except InvalidSpecifier as error:
-        raise front.error("sglang", f"sglang: {error}") from error
+    text = front.take_text("sglang")
+    found = specifiers_of(text)
+    if found is None:
+        raise front.error("sglang", f"sglang: Invalid specifier: {text[:60]!r}")
+    return found
 
 
 def _message(front: FrontMatter) -> str | None:

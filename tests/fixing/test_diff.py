@@ -68,3 +68,16 @@ def test_git_makes_the_new_file_of_the_old_one(
         env={"GIT_CEILING_DIRECTORIES": str(tmp_path.parent), "PATH": "/usr/bin:/bin"},
     )
     assert file.read_bytes() == new
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+@pytest.mark.parametrize(
+    "name", ["x\n::error::y\x1b[31m.py", 'a"b\\c.py', "t\tb.py", "é\u202e.py", "a b.py"]
+)
+def test_odd_names_are_written_as_git_writes_them(tmp_path: Path, name: str) -> None:
+    diff = unified_diff(name, b"1\n", b"2\n")
+    head = diff.split(b"\n")[:2]
+    assert all(line.isascii() and line.replace(b"\t", b"").decode().isprintable() for line in head)
+    (tmp_path / name).write_bytes(b"1\n")
+    subprocess.run(["git", "apply", "-"], input=diff, cwd=tmp_path, check=True)
+    assert (tmp_path / name).read_bytes() == b"2\n"

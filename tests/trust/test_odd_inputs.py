@@ -30,6 +30,11 @@ FAULTS = {
     "kvlint.toml": [
         (f"x = {DIGITS}", "kvlint.toml:1:"),
         (f"# one\nx = {BRACKETS}", "kvlint.toml:2:"),
+        ("# one\nx" + ".x" * 20_000 + " = 1", "kvlint.toml:2: is not valid TOML: a key of more"),
+        ('"\\""' + '  . "\\""' * 5_000 + " = 1", "kvlint.toml:1:"),
+        ("x = {y" + ".y" * 5_000 + " = 1}", "kvlint.toml:1:"),
+        ("[[x" + ".x" * 5_000 + "]]", "kvlint.toml:1:"),
+        (f'sglang = "{DIGITS}"', "is neither a version"),
         ('baseline = "a\\u0000b"', "kvlint.toml:1:"),
         ('extend-rules = ["a\\u0000b"]', "kvlint.toml:1:"),
         ('sglang = "a\\u0000b"', "kvlint.toml:1:"),
@@ -72,7 +77,11 @@ def test_baselines(project: Path, text: str) -> None:
     assert "internal error" not in done.stderr
 
 
-@pytest.mark.parametrize("text", ["sglang===foo", "sglang==", "sglang @ file:///x", "sglang==1!0"])
+REQUIREMENTS = ["sglang===foo", "sglang==", "sglang @ file:///x", "sglang==1!0"]
+REQUIREMENTS += [f"sglang{sign}{DIGITS}" for sign in ("==", ">=", "===", "~=0.")]
+
+
+@pytest.mark.parametrize("text", REQUIREMENTS)
 def test_requirements(project: Path, text: str) -> None:
     (project / "requirements.txt").write_text(text + "\n")
     done = run("check", ".", cwd=project)

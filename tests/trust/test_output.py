@@ -135,3 +135,17 @@ def test_names_of_requirement_files(tmp_path: Path) -> None:
 def test_one_spelling_of_an_escape() -> None:
     """Of two digits below U+0100, of four above: `\\x202e` would read as a space and `2e`."""
     assert harmless("\x1b\x9b\u061c\u202e\n\t") == "\\x1b\\x9b\\u061c\\u202e\n\t"
+
+
+@pytest.mark.parametrize("actions", ["true", ""])
+def test_the_names_in_a_diff(tmp_path: Path, actions: str) -> None:
+    (tmp_path / "kvlint.toml").write_text('sglang = "0.5.23"\n')
+    for name in NAMES:
+        (tmp_path / name).write_text("pool = 1  # kvlint: ignore[KV101] unneeded\n")
+    environment = {"GITHUB_ACTIONS": actions}
+    done = run("check", ".", "--diff", cwd=tmp_path, environment=environment)
+    assert done.stdout.count("@@ -1") == len(NAMES)
+    assert not RAW.search(done.stdout)
+    assert not re.search("^::", done.stdout, re.M)
+    if actions:
+        is_harmless(done.stdout)
